@@ -1,0 +1,55 @@
+package chat
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// redacted is what every way of printing a Secret shows.
+const redacted = "[secret]"
+
+// Secret is a token or password. However it is printed, logged, formatted or
+// encoded, only a placeholder comes out; the value leaves through Reveal alone,
+// so that one search for Reveal finds every place where it is used.
+type Secret struct{ value string }
+
+// NewSecret wraps a value.
+func NewSecret(value string) Secret { return Secret{value: value} }
+
+// Reveal returns the value itself, for the one call that must send it.
+func (s Secret) Reveal() string { return s.value }
+
+// Empty reports whether there is no value.
+func (s Secret) Empty() bool { return s.value == "" }
+
+// String returns the placeholder, or nothing for an empty secret.
+func (s Secret) String() string {
+	if s.value == "" {
+		return ""
+	}
+	return redacted
+}
+
+// GoString returns the placeholder for %#v.
+func (s Secret) GoString() string { return `chat.Secret("` + s.String() + `")` }
+
+// Format writes the placeholder whatever the verb is; without it %x and %q
+// would print the bytes of the value.
+func (s Secret) Format(f fmt.State, verb rune) {
+	out := s.String()
+	if verb == 'v' && f.Flag('#') {
+		out = s.GoString()
+	}
+	// A writer that fails here has its own way to report that.
+	_, _ = io.WriteString(f, out)
+}
+
+// MarshalJSON writes the placeholder as a JSON string.
+func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + s.String() + `"`), nil }
+
+// MarshalText writes the placeholder, for encoders that ask for text.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue gives slog the placeholder.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
