@@ -1,0 +1,35 @@
+// Package failpoint kills its own process at a named place, so that a test can
+// see what a crash there leaves behind. Without the build tag "failpoints" a
+// Hit compiles to nothing and the environment is never read.
+//
+//	LOOPX_FAILPOINTS="before_commit=3,birth_synced=1"
+//
+// kills at the third commit or at the first birth, whichever comes first.
+package failpoint
+
+// The names that Hit accepts. A name stands here once and at one place in the code.
+const (
+	// BeforeCommit: the group is built, nothing of it was handed to the disk.
+	BeforeCommit = "before_commit"
+	// AfterCommit: the group is durable, nobody was told.
+	AfterCommit = "after_commit"
+	// BirthCreated: the new file exists under its temporary name, empty.
+	BirthCreated = "birth_created"
+	// BirthSynced: the new file is complete under its temporary name.
+	BirthSynced = "birth_synced"
+	// BirthRenamed: the new file has its name, the folder was not synced.
+	BirthRenamed = "birth_renamed"
+	// CompactSynced: the compacted copy is complete, the old file still has the name.
+	CompactSynced = "compact_synced"
+	// CompactRenamed: the compacted copy has the name, the folder was not synced.
+	CompactRenamed = "compact_renamed"
+)
+
+// Names lists every failpoint, so that a crash test cannot forget one.
+func Names() []string {
+	return []string{
+		BeforeCommit, AfterCommit,
+		BirthCreated, BirthSynced, BirthRenamed,
+		CompactSynced, CompactRenamed,
+	}
+}
