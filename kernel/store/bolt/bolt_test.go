@@ -33,3 +33,5 @@ func harness(opts bolt.Options) storetest.Harness {
 // The suite's rules do not depend on syncs, and thousands of them cost minutes;
 // the crash and full-disk tests run with syncs.
 func TestBolt(t *testing.T) { storetest.Run(t, harness(bolt.Options{NoSync: true})) }
+
+func BenchmarkBolt(b *testing.B) { storetest.Bench(b, harness(bolt.Options{})) }
