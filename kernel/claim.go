@@ -1,0 +1,265 @@
+package kernel
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"loopx/kernel/store"
+)
+
+func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
+
+func under(limit int, parts ...string) store.Range { return store.Under(limit, parts...) }
+
+// ClaimTodo takes ownership of a todo as a lease, in one transaction with the
+// slot it will be paid from.
+type ClaimTodo struct {
+	Goal    string `json:"goal"`
+	Todo    string `json:"todo"`
+	Agent   string `json:"agent,omitempty"`
+	Turn    string `json:"turn,omitempty"`
+	Session string `json:"session,omitempty"`
+	LeaseMS int64  `json:"lease_ms,omitempty"` // default 45 min, at most 24 h
+	Note    string `json:"note,omitempty"`
+}
+
+// Name implements Command.
+func (*ClaimTodo) Name() string { return "todo.claim" }
+
+func (c *ClaimTodo) turnKey() (string, string, string, string) {
+	return c.Goal, c.Agent, c.Turn, c.Todo
+}
+
+// Lease is what the holder gets to prove the claim with.
+type Lease struct {
+	Token      string `json:"token"`
+	Generation uint64 `json:"generation"`
+	Expires    string `json:"expires"` // RFC 3339
+}
+
+func (c *ClaimTodo) decide(r *reader, e *env) (*decided, error) {
+	g, err := r.openGoal(c.Goal)
+	if err != nil {
+		return nil, err
+	}
+	a, err := r.actor(g.ID, c.Agent)
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.needTodo(g.ID, c.Todo)
+	if err != nil {
+		return nil, err
+	}
+	turn, err := r.needTurn(g.ID, a.ID, c.Turn)
+	if err != nil {
+		return nil, err
+	}
+	if turn != nil && turn.Todo != "" && turn.Todo != v.ID && turn.Generation > 0 {
+		return nil, Errorf(Conflict, "turn_bound", "the turn %s is bound to %s", show(turn.ID), turn.Todo).Try("use a new --turn-instance-id for another todo")
+	}
+	if err := firstErr(checkText("note", c.Note, noteMax, true), checkLease(c.LeaseMS)); err != nil {
+		return nil, err
+	}
+	old := r.Claim(g.ID, v.ID)
+	mine := old.Holds(e.steady) && old.Agent == a.ID
+	if err := r.mayClaim(e, g, v, a, old); err != nil {
+		return nil, err
+	}
+	out := &decided{}
+	n := Claim{Goal: g.ID, Todo: v.ID, Agent: a.ID, Generation: 1, LeaseMS: orInt(c.LeaseMS, leaseMS), Session: c.Session, Since: e.now}
+	typ := TodoClaimed
+	if mine {
+		typ, n.Generation, n.Token, n.Since = ClaimRenewed, old.Generation, old.Token, old.Since
+	} else {
+		out.changed = true
+		n.Token = e.id("lease_")
+		if old != nil {
+			n.Generation = old.Generation + 1
+		}
+	}
+	n.Until = e.steady + n.LeaseMS
+	out.events = append(out.events, Event{Type: typ, Goal: g.ID, Subject: v.ID, Claim: &n})
+	res, err := r.reserve(e, g, a.ID, c.Turn, v.ID, n.Until)
+	if err != nil {
+		return nil, err
+	}
+	out.events = append(out.events, res...)
+	if turn != nil && turn.Status == TurnLive {
+		t := *turn
+		t.Todo, t.Generation, t.Until = v.ID, n.Generation, n.Until
+		out.events = append(out.events, Event{Type: TurnChanged, Goal: g.ID, Subject: t.ID, Turn: &t})
+	}
+	out.events = append(out.events, r.taken(e, g.ID, a.ID, v.ID)...)
+	result := todoResult(v)
+	result["changed"], result["claimed_by"] = out.changed, a.ID
+	result["lease"] = Lease{Token: n.Token, Generation: n.Generation, Expires: rfc3339(e.now + n.LeaseMS)}
+	out.result = result
+	return out, nil
+}
+
+func checkLease(ms int64) error {
+	if ms == 0 || ms >= minuteMS && ms <= leaseMax {
+		return nil
+	}
+	return Errorf(Invalid, "bad_lease", "a lease lasts between 1m and 24h")
+}
+
+func orInt(v, def int64) int64 {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+func rfc3339(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+
+// mayClaim refuses what must not be claimed now, saying what stands in the way.
+func (r *Reader) mayClaim(e *env, g *Goal, v *Todo, a *Agent, old *Claim) error {
+	list := "loopx todo list --goal-id " + g.ID + " --status open"
+	switch {
+	case len(g.Pause) > 0:
+		return Errorf(Conflict, "goal_paused", "the goal %s is paused (%s)", g.ID, g.Pause[0]).Try("loopx goal resume --goal-id %s --execute", g.ID)
+	case v.Class == Ask:
+		return Errorf(Invalid, "ask_not_claimed", "%s is a request to a person", v.ID)
+	case v.Status != TodoOpen:
+		return Errorf(Conflict, "todo_"+v.Status, "%s is %s", v.ID, v.Status).Try("%s", list)
+	case slices.Contains(v.Excluded, a.ID):
+		return Errorf(Denied, "agent_excluded", "%s may not take %s", a.ID, v.ID).Try("%s", list)
+	case old.Holds(e.steady) && old.Agent != a.ID:
+		return r.heldBy(v, old).Try("%s", list)
+	}
+	if id := firstPending(r.Blocks(g.ID, v.ID)); id != "" {
+		return r.gatePending(g.ID, id, v.ID)
+	}
+	if id := firstPending(r.LaneBlocks(g.ID, a.ID)); id != "" {
+		return r.gatePending(g.ID, id, a.ID)
+	}
+	if w := r.WaitsFor(g.ID, v.ID); len(w) > 0 {
+		return Errorf(Conflict, "todo_waiting", "%s comes after %s, which is not done", v.ID, w[0]).Try("loopx why --goal-id %s --todo-id %s", g.ID, v.ID)
+	}
+	return nil
+}
+
+// heldBy names the holder, never its token.
+func (r *Reader) heldBy(v *Todo, c *Claim) *Error {
+	until := r.Wall(c.Until)
+	return Errorf(Conflict, "lease_held", "%s is held by %s until %s", v.ID, c.Agent, time.UnixMilli(until).UTC().Format("15:04")+" UTC").
+		With("holder", c.Agent).With("until", rfc3339(until))
+}
+
+func firstPending(blocks map[string]string) string {
+	first := ""
+	for id := range blocks {
+		if first == "" || id < first {
+			first = id
+		}
+	}
+	return first
+}
+
+func (r *Reader) gatePending(goal, gate, subject string) error {
+	code, state := gate, "open"
+	if g := r.Gate(goal, gate); g != nil {
+		code, state = g.Code, g.Status
+		if g.Answer != nil {
+			state = "decided: " + g.Answer.Label
+		}
+	}
+	return Errorf(Conflict, "gate_pending", "%s is blocked by %s (%s)", subject, code, state).
+		With("gate_id", gate).Try("loopx gate list --goal-id %s", goal)
+}
+
+// fence is the right of one caller to write to one todo.
+type fence struct {
+	agent string // who writes, "" for the cli
+	claim *Claim // as stored
+	mine  bool
+}
+
+// writer checks that a caller may write to a todo: nobody else holds it, and a
+// token that is shown is the one of the newest generation.
+func (r *Reader) writer(e *env, g *Goal, v *Todo, agent, token, turn string) (*fence, error) {
+	w := &fence{claim: r.Claim(g.ID, v.ID)}
+	n := r.Counts(g.ID).Agents
+	switch {
+	case agent == "" && (e.by.Kind == ByOwner || n == 0):
+		w.agent = "cli"
+		if e.by.Kind == ByOwner {
+			w.agent = "person:" + or(e.by.ID, "owner")
+		}
+	default:
+		a, err := r.actor(g.ID, agent)
+		if err != nil {
+			return nil, err
+		}
+		w.agent = a.ID
+		if slices.Contains(v.Excluded, a.ID) {
+			return nil, Errorf(Denied, "agent_excluded", "%s may not work on %s", a.ID, v.ID)
+		}
+	}
+	held := w.claim.Holds(e.steady)
+	w.mine = held && w.claim.Agent == w.agent
+	lost := Errorf(Conflict, "lease_lost", "the lease on %s was lost; somebody may have taken it over", v.ID).Try("loopx todo claim --goal-id %s --todo-id %s --agent-id %s", g.ID, v.ID, w.agent)
+	if token != "" && (w.claim == nil || w.claim.Token != token || !held) {
+		return nil, lost
+	}
+	if held && !w.mine {
+		if t := r.Turn(g.ID, w.agent, turn); turn != "" && t != nil && t.Todo == v.ID && t.Generation > 0 && t.Generation < w.claim.Generation {
+			return nil, lost
+		}
+		if e.by.Kind != ByOwner {
+			return nil, r.heldBy(v, w.claim).Try("loopx todo list --goal-id %s --status open", g.ID)
+		}
+	}
+	if g.Handoff == "strict" && e.by.Kind != ByOwner && token == "" {
+		return nil, Errorf(Conflict, "lease_required", "%s is a strict goal: each write shows its lease", g.ID).Try("claim the todo, then pass --lease-token, or set LOOPX_LEASE")
+	}
+	return w, nil
+}
+
+// renew extends the holder's own lease.
+func (w *fence) renew(e *env) []Event {
+	if !w.mine {
+		return nil
+	}
+	n := *w.claim
+	n.Until = e.steady + n.LeaseMS
+	return []Event{{Type: ClaimRenewed, Goal: n.Goal, Subject: n.Todo, Claim: &n}}
+}
+
+func (w *fence) holderAfter(cleared bool) string {
+	if cleared || w.claim == nil {
+		return ""
+	}
+	return w.claim.Agent
+}
+
+// releaseClaim gives a todo back, and the slot reserved for it.
+func (r *Reader) releaseClaim(c *Claim) []Event {
+	n := Claim{Goal: c.Goal, Todo: c.Todo, Generation: c.Generation}
+	out := []Event{{Type: ClaimReleased, Goal: c.Goal, Subject: c.Todo, Claim: &n}}
+	if v := get[Reservation](r, tblReserve, c.Goal, c.Agent); v != nil && v.Todo == c.Todo {
+		out = append(out, releaseSlot(v))
+	}
+	return out
+}
+
+// taken marks decisions that this agent is the first to go on from.
+func (r *Reader) taken(e *env, goal, agent, todo string) []Event {
+	var out []Event
+	seen := map[string]bool{}
+	for _, subject := range []string{todo, "lane:" + agent, "lane:*"} {
+		for _, id := range r.lastParts(under(blocksMax, tblTaken, goal, subject)) {
+			g := r.Gate(goal, id)
+			if g == nil || g.Taken != nil || seen[id] {
+				continue
+			}
+			seen[id] = true
+			n := *g
+			n.Taken, n.Revision, n.Updated = &Taken{Agent: agent, At: e.now}, g.Revision+1, e.now
+			out = append(out, Event{Type: GateTaken, Goal: goal, Subject: id, Gate: &n})
+		}
+	}
+	return out
+}

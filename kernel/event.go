@@ -1,0 +1,68 @@
+package kernel
+
+// Event is one thing that happened. It names it and carries the rows as they
+// are afterwards, so that applying it needs no decision and the journal can be
+// read by people.
+type Event struct {
+	Type string `json:"type"`
+	// Subject is the id it is about: a todo, a gate, a goal.
+	Goal    string `json:"goal,omitempty"`
+	Subject string `json:"subject,omitempty"`
+
+	GoalRow     *Goal        `json:"goal_row,omitempty"`
+	Agent       *Agent       `json:"agent,omitempty"`
+	Session     *Session     `json:"session,omitempty"`
+	Todo        *Todo        `json:"todo,omitempty"`
+	Inherits    string       `json:"inherits,omitempty"` // a todo whose gate links the new one takes over
+	Claim       *Claim       `json:"claim,omitempty"`
+	Gate        *Gate        `json:"gate,omitempty"`
+	Evidence    *Evidence    `json:"evidence,omitempty"`
+	Turn        *Turn        `json:"turn,omitempty"`
+	Run         *Run         `json:"run,omitempty"`
+	Reservation *Reservation `json:"reservation,omitempty"`
+	Spend       *Spend       `json:"spend,omitempty"`
+	Person      *Person      `json:"person,omitempty"`
+	Principal   *Principal   `json:"principal,omitempty"`
+	LinkCode    *LinkCode    `json:"link_code,omitempty"`
+}
+
+// Event types. The list is closed; views and cards switch over it.
+const (
+	GoalCreated        = "goal_created"
+	GoalPaused         = "goal_paused"
+	GoalResumed        = "goal_resumed"
+	GoalClosed         = "goal_closed"
+	AgentRegistered    = "agent_registered"
+	SessionOpened      = "session_opened"
+	SessionSeen        = "session_seen"
+	SessionClosed      = "session_closed"
+	TodoAdded          = "todo_added"
+	TodoUpdated        = "todo_updated"
+	TodoDeferredEvent  = "todo_deferred"
+	TodoReopened       = "todo_reopened"
+	TodoCompleted      = "todo_completed"
+	TodoSupersededBy   = "todo_superseded"
+	TodoClaimed        = "todo_claimed"
+	ClaimRenewed       = "claim_renewed"
+	ClaimReleased      = "claim_released"
+	GateOpened         = "gate_opened"
+	GateAnsweredEvent  = "gate_answered"
+	GateWithdrawnEvent = "gate_withdrawn"
+	GateReleased       = "gate_released"
+	GateNotified       = "gate_notified"
+	GateTaken          = "gate_taken"
+	EvidenceAdded      = "evidence_added"
+	TurnOpened         = "turn_opened"
+	TurnChanged        = "turn_changed"
+	RunRecorded        = "run_recorded"
+	RunPaid            = "run_paid"
+	SlotReserved       = "slot_reserved"
+	SlotReleased       = "slot_released"
+	SlotSpent          = "slot_spent"
+	FallbackChosen     = "fallback_chosen" // audit: a turn went past open gates
+	ClockStepped       = "clock_stepped"
+	LinkCodeMade       = "link_code_made"
+	LinkCodeUsed       = "link_code_used"
+	PersonAdded        = "person_added"
+	PrincipalChanged   = "principal_changed"
+)

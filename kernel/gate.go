@@ -1,0 +1,330 @@
+package kernel
+
+import (
+	"slices"
+	"strconv"
+)
+
+// OpenGate asks a person a concrete question and says what it holds back.
+type OpenGate struct {
+	Goal      string        `json:"goal"`
+	Agent     string        `json:"agent,omitempty"` // who asks; empty is recorded as cli
+	Question  string        `json:"question"`
+	Why       string        `json:"why,omitempty"`
+	Options   []Option      `json:"options,omitempty"` // default: approve, reject, cancel
+	Kind      string        `json:"kind,omitempty"`    // default other
+	Todos     []string      `json:"blocks_todos,omitempty"`
+	LaneOf    string        `json:"blocks_agent,omitempty"`
+	WholeGoal bool          `json:"blocks_goal,omitempty"`
+	Advisory  bool          `json:"advisory,omitempty"`
+	Severity  *int          `json:"severity,omitempty"`
+	OnTimeout string        `json:"on_timeout,omitempty"` // wait (default), park, expire
+	Expires   int64         `json:"expires,omitempty"`
+	Fallback  string        `json:"fallback,omitempty"`
+	Evidence  []EvidenceArg `json:"evidence,omitempty"`
+}
+
+// Name implements Command.
+func (*OpenGate) Name() string { return "gate.open" }
+
+func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
+	g, err := r.openGoal(c.Goal)
+	if err != nil {
+		return nil, err
+	}
+	by, err := r.author(g.ID, c.Agent, e.by)
+	if err != nil {
+		return nil, err
+	}
+	v := &Gate{
+		Goal: g.ID, Question: c.Question, Why: c.Why, Options: c.options(), Kind: or(c.Kind, "other"), Advisory: c.Advisory,
+		Blocks: Blocks{Todos: uniq(c.Todos), Agent: c.LaneOf, Goal: c.WholeGoal}, OnTimeout: or(c.OnTimeout, "wait"),
+		Expires: c.Expires, Fallback: c.Fallback, Status: GateOpen, AskedBy: by, Revision: 1, Created: e.now, Updated: e.now,
+	}
+	if err := c.check(r, v, e); err != nil {
+		return nil, err
+	}
+	if v.Severity, err = c.severity(r, v); err != nil {
+		return nil, err
+	}
+	if len(v.Blocks.Todos) == 0 {
+		v.Blocks.Todos = nil
+	}
+	v.Digest = v.digest()
+	if same := r.sameOpen(v); same != nil {
+		// The same question about the same work is the same gate.
+		return &decided{result: gateResult(same)}, nil
+	}
+	events, ids, err := r.evidence(e, g.ID, "", by, "", c.Evidence)
+	if err != nil {
+		return nil, err
+	}
+	v.Evidence = ids
+	v.Code = "G-" + strconv.Itoa(r.Counts(g.ID).Gates+1)
+	for v.ID == "" || r.GoalOfGate(v.ID) != "" {
+		v.ID = e.id("gate_")
+	}
+	events = append(events, Event{Type: GateOpened, Goal: g.ID, Subject: v.ID, Gate: v})
+	return &decided{changed: true, events: events, result: gateResult(v)}, nil
+}
+
+func gateResult(v *Gate) map[string]any {
+	m := map[string]any{"gate_id": v.ID, "todo_id": v.ID, "code": v.Code, "goal_id": v.Goal, "status": v.Status, "kind": v.Kind, "severity": v.Severity}
+	if v.Answer != nil {
+		m["outcome"], m["option"], m["answered_by"] = v.Answer.Outcome, v.Answer.Option, v.Answer.Name
+	}
+	return m
+}
+
+func (c *OpenGate) options() []Option {
+	if len(c.Options) > 0 {
+		out := slices.Clone(c.Options)
+		for i := range out {
+			out[i].Outcome = or(out[i].Outcome, Answer)
+		}
+		return out
+	}
+	return []Option{{ID: "approve", Label: "Approve", Outcome: Approve}, {ID: "reject", Label: "Reject", Outcome: Reject}, {ID: "cancel", Label: "Cancel", Outcome: Cancel}}
+}
+
+func (c *OpenGate) check(r *reader, v *Gate, e *env) error {
+	err := firstErr(
+		needText("question", v.Question, titleMax, false), checkText("why", v.Why, noteMax, true), checkText("fallback", v.Fallback, noteMax, true),
+		oneOf("kind", v.Kind, "private_read", "write_scope", "resource", "production", "publish", "permission", "destructive", "direction", "other"),
+		oneOf("on_timeout", v.OnTimeout, "wait", "park", "expire"),
+	)
+	if err != nil {
+		return err
+	}
+	if len(v.Options) > optionsMax {
+		return Errorf(Invalid, "too_many", "a gate offers at most %d options", optionsMax)
+	}
+	seen := map[string]bool{}
+	for _, o := range v.Options {
+		err := firstErr(checkSlug("option", o.ID), needText("option label", o.Label, 60, false),
+			checkText("consequence", o.Consequence, summaryMax, false), oneOf("outcome", o.Outcome, Approve, Reject, Cancel, Answer))
+		if err != nil {
+			return err
+		}
+		if seen[o.ID] {
+			return Errorf(Invalid, "bad_option", "the option %s is given twice", o.ID)
+		}
+		seen[o.ID] = true
+	}
+	scopes := 0
+	for _, b := range []bool{len(v.Blocks.Todos) > 0, v.Blocks.Agent != "", v.Blocks.Goal} {
+		if b {
+			scopes++
+		}
+	}
+	switch {
+	case scopes > 1:
+		return Errorf(Invalid, "bad_blocks", "a gate blocks todos, or one agent, or the goal: one of them")
+	case scopes == 0 && !v.Advisory:
+		return Errorf(Invalid, "blocks_nothing", "the gate blocks nothing").Try("add --blocks-todo ID, --blocks-agent A or --blocks-goal; or --advisory if that is meant")
+	case v.Expires != 0 && v.Expires <= e.now:
+		return Errorf(Invalid, "bad_expires", "the gate would be expired at once")
+	case len(v.Blocks.Todos) > blocksMax:
+		return Errorf(Invalid, "too_many", "a gate blocks at most %d todos", blocksMax)
+	}
+	if v.Blocks.Agent != "" {
+		if _, err := r.actor(v.Goal, v.Blocks.Agent); err != nil {
+			return err
+		}
+	}
+	if lane := v.lane(); lane != "" && len(r.states(under(blocksMax, tblLane, v.Goal, lane))) >= blocksMax {
+		return Errorf(Exhausted, "too_many_gates", "%d gates hold this lane already", blocksMax)
+	}
+	for _, id := range v.Blocks.Todos {
+		t, err := r.needTodo(v.Goal, id)
+		if err != nil {
+			return err
+		}
+		if t.Status == TodoDone || t.Status == TodoSuperseded {
+			return Errorf(Conflict, "todo_closed", "%s is %s already: there is nothing to hold back", id, t.Status)
+		}
+		if len(r.Blocks(v.Goal, id)) >= blocksMax {
+			return Errorf(Exhausted, "too_many_gates", "%d gates hold %s already", blocksMax, id)
+		}
+	}
+	return nil
+}
+
+// severity defaults to the highest priority the gate holds back.
+func (c *OpenGate) severity(r *reader, v *Gate) (Priority, error) {
+	if c.Severity != nil {
+		return Priority(*c.Severity), checkPriority(Priority(*c.Severity))
+	}
+	p := Priority(3)
+	if v.lane() != "" {
+		p = 1
+	}
+	for _, id := range v.Blocks.Todos {
+		p = min(p, r.Todo(v.Goal, id).Priority)
+	}
+	return p, nil
+}
+
+// digest covers what a person is shown and what their answer releases, byte-exact.
+func (g *Gate) digest() string {
+	return digest([]any{g.Goal, g.Question, g.Why, g.Options, g.Kind, g.Blocks, g.Expires, g.Advisory})
+}
+
+func (r *Reader) sameOpen(v *Gate) *Gate {
+	for _, g := range r.OpenGates(v.Goal, 256) {
+		if g.Digest == v.Digest && !g.Expired(r.now) {
+			return g
+		}
+	}
+	return nil
+}
+
+func (r *Reader) needGate(goal, id string) (*Gate, error) {
+	if id == "" {
+		return nil, Errorf(Invalid, "missing_gate_id", "no gate was named").Try("loopx gate list")
+	}
+	if goal == "" {
+		goal = r.GoalOfGate(id)
+	}
+	if goal != "" {
+		if g := r.Gate(goal, id); g != nil {
+			return g, nil
+		}
+		if g := r.GateByCode(goal, id); g != nil {
+			return g, nil
+		}
+	}
+	return nil, Errorf(NotFound, "gate_not_found", "there is no gate %s", show(id)).Try("loopx gate list")
+}
+
+// AnswerGate is the one decision of a gate. First decision wins.
+type AnswerGate struct {
+	Goal   string `json:"goal,omitempty"` // needed with a short code
+	Gate   string `json:"gate"`           // id or G-n
+	Option string `json:"option"`
+	Reason string `json:"reason,omitempty"`
+	// Digest binds the answer to what was shown; empty means "as it is now"
+	// and is for surfaces that show and answer in one step.
+	Digest string `json:"digest,omitempty"`
+}
+
+// Name implements Command.
+func (*AnswerGate) Name() string { return "gate.answer" }
+
+func (c *AnswerGate) decide(r *reader, e *env) (*decided, error) {
+	v, err := r.needGate(c.Goal, c.Gate)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.owner("answering a gate"); err != nil {
+		return nil, err
+	}
+	if err := checkText("reason", c.Reason, noteMax, true); err != nil {
+		return nil, err
+	}
+	if v.Status == GateAnswered {
+		return nil, Errorf(Conflict, "gate_answered", "%s was decided by %s: %s", v.Code, v.Answer.Name, v.Answer.Label).
+			With("by", v.Answer.Name).With("option", v.Answer.Option).With("outcome", v.Answer.Outcome).With("at", rfc3339(v.Answer.At))
+	}
+	if v.Status != GateOpen {
+		return nil, Errorf(Conflict, "gate_"+v.Status, "%s is %s", v.Code, v.Status)
+	}
+	if v.Expired(e.now) {
+		return nil, Errorf(Conflict, "gate_expired", "%s expired on %s; expiry grants nothing", v.Code, rfc3339(v.Expires)).Try("ask again with loopx gate open")
+	}
+	if c.Digest != "" && c.Digest != v.Digest {
+		return nil, Errorf(Stale, "gate_changed", "%s has changed since it was shown", v.Code).Try("loopx gate list --goal-id %s", v.Goal)
+	}
+	i := slices.IndexFunc(v.Options, func(o Option) bool { return o.ID == c.Option })
+	if i < 0 {
+		ids := make([]string, 0, len(v.Options))
+		for _, o := range v.Options {
+			ids = append(ids, o.ID)
+		}
+		return nil, oneOf("option", c.Option, ids...)
+	}
+	o := v.Options[i]
+	n := *v
+	n.Status, n.Revision, n.Updated = GateAnswered, v.Revision+1, e.now
+	n.Answer = &GateAnswer{Option: o.ID, Label: o.Label, Outcome: o.Outcome, Reason: c.Reason, Person: or(e.by.ID, "owner"), Name: or(e.by.Name, "owner"), Surface: e.by.Surface, At: e.now}
+	res := gateResult(&n)
+	res["changed"], res["released_todos"] = true, []string{}
+	if o.Outcome == Approve || o.Outcome == Answer {
+		n.Released = r.BlockedBy(v.Goal, v.ID, backMax)
+		res["released_todos"] = nonNil(n.Released)
+	}
+	return &decided{changed: true, result: res, events: []Event{{Type: GateAnsweredEvent, Goal: v.Goal, Subject: v.ID, Gate: &n}}}, nil
+}
+
+// WithdrawGate takes a question back. It releases nothing.
+type WithdrawGate struct {
+	Goal   string `json:"goal,omitempty"`
+	Gate   string `json:"gate"`
+	Agent  string `json:"agent,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Name implements Command.
+func (*WithdrawGate) Name() string { return "gate.withdraw" }
+
+func (c *WithdrawGate) decide(r *reader, e *env) (*decided, error) {
+	v, err := r.needGate(c.Goal, c.Gate)
+	if err != nil {
+		return nil, err
+	}
+	by, err := r.author(v.Goal, c.Agent, e.by)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkText("reason", c.Reason, noteMax, true); err != nil {
+		return nil, err
+	}
+	if by != v.AskedBy {
+		if err := e.owner("withdrawing another's gate"); err != nil {
+			return nil, err
+		}
+	}
+	if v.Status != GateOpen {
+		return nil, Errorf(Conflict, "gate_"+v.Status, "%s is %s already", v.Code, v.Status)
+	}
+	n := *v
+	n.Status, n.Note, n.Revision, n.Updated = GateWithdrawn, c.Reason, v.Revision+1, e.now
+	res := gateResult(&n)
+	res["changed"], res["still_blocked"] = true, nonNil(r.BlockedBy(v.Goal, v.ID, backMax))
+	return &decided{changed: true, result: res, events: []Event{{Type: GateWithdrawnEvent, Goal: v.Goal, Subject: v.ID, Gate: &n}}}, nil
+}
+
+// ReleaseGate lifts what a closed or expired gate still holds back: an owner's act.
+type ReleaseGate struct {
+	Goal   string `json:"goal,omitempty"`
+	Gate   string `json:"gate"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Name implements Command.
+func (*ReleaseGate) Name() string { return "gate.release" }
+
+func (c *ReleaseGate) decide(r *reader, e *env) (*decided, error) {
+	v, err := r.needGate(c.Goal, c.Gate)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.owner("releasing what a gate holds back"); err != nil {
+		return nil, err
+	}
+	if err := checkText("reason", c.Reason, noteMax, true); err != nil {
+		return nil, err
+	}
+	if v.Status == GateOpen && !v.Expired(e.now) {
+		return nil, Errorf(Conflict, "gate_open", "%s can still be answered", v.Code).Try("loopx gate answer --gate-id %s --option ID", v.ID)
+	}
+	held := r.BlockedBy(v.Goal, v.ID, backMax)
+	n := *v
+	if n.Status == GateOpen {
+		n.Status = GateWithdrawn
+	}
+	n.Note, n.Released, n.Revision, n.Updated = c.Reason, held, v.Revision+1, e.now
+	res := gateResult(&n)
+	res["changed"], res["released_todos"] = true, nonNil(held)
+	return &decided{changed: true, result: res, events: []Event{{Type: GateReleased, Goal: v.Goal, Subject: v.ID, Gate: &n}}}, nil
+}

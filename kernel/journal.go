@@ -1,0 +1,117 @@
+package kernel
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"loopx/kernel/store"
+)
+
+// Record is one accepted command in the journal. Its hash covers its bytes, and
+// each record names the hash of the one before it.
+type Record struct {
+	Seq     uint64  `json:"seq"`
+	Prev    string  `json:"prev"`
+	At      int64   `json:"at"`
+	Steady  int64   `json:"at_steady"`
+	Command string  `json:"command"`
+	Key     string  `json:"key,omitempty"`
+	Payload string  `json:"payload,omitempty"` // digest of the command under Key
+	By      Actor   `json:"by"`
+	Events  []Event `json:"events"`
+	Receipt Receipt `json:"receipt"`
+}
+
+// Head is the newest journal position.
+type Head struct {
+	Seq  uint64 `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// storedReceipt is the row under an idempotency key.
+type storedReceipt struct {
+	Payload string  `json:"payload"`
+	Receipt Receipt `json:"receipt"`
+}
+
+// Head returns the journal's head; zero for an empty workspace.
+func (r *Reader) Head() Head {
+	if h := get[Head](r, tblHead); h != nil {
+		return *h
+	}
+	return Head{}
+}
+
+// Record returns one journal record or nil.
+func (r *Reader) Record(seq uint64) *Record { return get[Record](r, tblJournal, store.U64(seq)) }
+
+// Journal returns records behind seq in order, at most limit.
+func (r *Reader) Journal(after uint64, limit int) []*Record {
+	rg := store.Under(limit, tblJournal).After(store.Key(tblJournal, store.U64(after)))
+	return rows[Record](r, rg)
+}
+
+// NewestRecords returns the newest records, newest first.
+func (r *Reader) NewestRecords(limit int) []*Record {
+	return rows[Record](r, store.Under(limit, tblJournal).Last())
+}
+
+func hashOf(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// commit applies a record and appends it.
+func (t *tables) commit(rec *Record) {
+	for i := range rec.Events {
+		t.apply(&rec.Events[i])
+	}
+	raw, err := json.Marshal(rec)
+	t.fail(err)
+	t.putRaw(raw, store.Key(tblJournal, store.U64(rec.Seq)))
+	t.put(Head{Seq: rec.Seq, Hash: hashOf(raw)}, tblHead)
+	if rec.Key != "" {
+		t.put(storedReceipt{Payload: rec.Payload, Receipt: rec.Receipt}, tblReceipt, rec.Key)
+	}
+}
+
+// Replay applies every journal record of from into the empty store to, checking
+// the chain on the way. Afterwards both hold byte-equal kernel tables.
+func Replay(ctx context.Context, from, to store.Store) error {
+	if err := initSchema(ctx, to); err != nil {
+		return err
+	}
+	prev, seq := "", uint64(0)
+	for {
+		var batch [][]byte
+		err := from.View(ctx, func(tx store.ReadTx) error {
+			batch = nil
+			rg := store.Under(64, tblJournal).After(store.Key(tblJournal, store.U64(seq)))
+			return tx.Scan(rg, func(_, v []byte) bool { batch = append(batch, append([]byte(nil), v...)); return true })
+		})
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+		for _, raw := range batch {
+			var rec Record
+			if err := json.Unmarshal(raw, &rec); err != nil {
+				return fmt.Errorf("%w: journal record %d does not decode", store.ErrCorrupt, seq+1)
+			}
+			if rec.Seq != seq+1 || rec.Prev != prev {
+				return fmt.Errorf("%w: the journal chain breaks at record %d", store.ErrCorrupt, seq+1)
+			}
+			err := to.Update(ctx, func(tx store.Tx) error {
+				t := &tables{reader: Reader{tx: tx, now: rec.At, steady: rec.Steady}, w: tx}
+				t.commit(&rec)
+				return t.err
+			})
+			if err != nil {
+				return err
+			}
+			prev, seq = hashOf(raw), rec.Seq
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// maxDepth bounds nesting of any JSON we read; our own shapes need six.
+const maxDepth = 32
+
+// DecodeStrict reads one JSON value into v. encoding/json alone accepts keys
+// that differ in case (even "uſer_id" for "user_id") and lets the last of two
+// equal keys win; both are ways to show a checker one thing and the kernel
+// another, so here they are errors, as are unknown fields, bytes that are no
+// UTF-8, nesting beyond 32 and anything behind the value.
+func DecodeStrict(data []byte, v any) error {
+	if err := checkJSON(data); err != nil {
+		return Errorf(Invalid, "bad_json", "the JSON is not acceptable: %s", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return Errorf(Invalid, "bad_json", "the JSON does not fit: %s", jsonReason(err))
+	}
+	return nil
+}
+
+func jsonReason(err error) string {
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("field %s wants %s, not %s", e.Field, e.Type, e.Value)
+	}
+	return show(err.Error())
+}
+
+func checkJSON(data []byte) error {
+	if !utf8.Valid(data) {
+		return errors.New("it is not valid UTF-8")
+	}
+	if bytes.IndexByte(data, 0) >= 0 {
+		return errors.New("it holds a NUL byte")
+	}
+	if err := checkNesting(data); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := checkValue(d); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the value")
+	}
+	return nil
+}
+
+// checkNesting runs before any parser recurses.
+func checkNesting(data []byte) error {
+	depth, inString := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("it is nested deeper than %d", maxDepth)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+func checkValue(d *json.Decoder) error {
+	t, err := d.Token()
+	if err != nil {
+		return syntaxReason(err)
+	}
+	switch t {
+	case json.Delim('{'):
+		seen := map[string]bool{}
+		for d.More() {
+			k, err := d.Token()
+			if err != nil {
+				return syntaxReason(err)
+			}
+			key, _ := k.(string)
+			if !isKey(key) {
+				return fmt.Errorf("the key %s is not written in a-z 0-9 _", show(key))
+			}
+			if seen[key] {
+				return fmt.Errorf("the key %s stands twice in one object", show(key))
+			}
+			seen[key] = true
+			if err := checkValue(d); err != nil {
+				return err
+			}
+		}
+	case json.Delim('['):
+		for d.More() {
+			if err := checkValue(d); err != nil {
+				return err
+			}
+		}
+	default:
+		return nil
+	}
+	if _, err := d.Token(); err != nil { // the closing delimiter
+		return syntaxReason(err)
+	}
+	return nil
+}
+
+func syntaxReason(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errors.New("it ends too early")
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("syntax error at byte %d", e.Offset)
+	}
+	return errors.New("it is not JSON")
+}
+
+func isKey(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_') {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,379 @@
+package kernel
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"loopx/kernel/store"
+)
+
+// tables applies events. It only writes what they say and keeps the derived
+// rows (indexes, counters, relations) true. It shares the sticky failure of its
+// reader.
+type tables struct {
+	reader
+	w store.Tx
+}
+
+func (t *tables) putRaw(val []byte, key []byte) {
+	if t.err == nil {
+		t.fail(t.w.Put(key, val))
+	}
+}
+
+func (t *tables) put(v any, key ...string) {
+	b, err := json.Marshal(v)
+	t.fail(err)
+	t.putRaw(b, store.Key(key...))
+}
+
+func (t *tables) mark(val string, key ...string) { t.putRaw([]byte(val), store.Key(key...)) }
+
+func (t *tables) del(key ...string) {
+	if t.err == nil {
+		t.fail(t.w.Delete(store.Key(key...)))
+	}
+}
+
+func (t *tables) count(goal string, fn func(*Counts)) {
+	c := t.Counts(goal)
+	fn(&c)
+	t.put(c, tblCounts, goal)
+}
+
+// apply makes one event true.
+func (t *tables) apply(e *Event) {
+	if v := e.GoalRow; v != nil {
+		t.put(v, tblGoal, v.ID)
+	}
+	if v := e.Agent; v != nil {
+		if t.raw(store.Key(tblAgent, v.Goal, v.ID)) == nil {
+			t.count(v.Goal, func(c *Counts) { c.Agents++ })
+		}
+		t.put(v, tblAgent, v.Goal, v.ID)
+	}
+	if v := e.Session; v != nil {
+		t.put(v, tblSession, v.Goal, v.ID)
+	}
+	if v := e.Evidence; v != nil {
+		n, _ := evidenceNumber(v.ID)
+		t.put(v, tblEvidence, v.Goal, store.U64(n))
+		t.count(v.Goal, func(c *Counts) { c.Evidence = max(c.Evidence, n) })
+	}
+	if v := e.Todo; v != nil {
+		t.applyTodo(e, v)
+	}
+	if v := e.Claim; v != nil {
+		t.applyClaim(v)
+	}
+	if v := e.Gate; v != nil {
+		t.applyGate(e, v)
+	}
+	if v := e.Turn; v != nil {
+		t.put(v, tblTurn, v.Goal, v.Agent, v.ID)
+	}
+	if v := e.Run; v != nil {
+		t.applyRun(v)
+	}
+	if v := e.Reservation; v != nil {
+		if v.Slots == 0 {
+			t.del(tblReserve, v.Goal, v.Agent)
+		} else {
+			t.put(v, tblReserve, v.Goal, v.Agent)
+		}
+	}
+	if v := e.Spend; v != nil {
+		t.put(v, tblSpend, v.Goal, store.I64(v.Steady), store.U64(v.Seq))
+		t.count(v.Goal, func(c *Counts) { c.Spent = v.Total })
+	}
+	if v := e.Person; v != nil {
+		t.put(v, tblPerson, v.ID)
+	}
+	if v := e.Principal; v != nil {
+		t.put(v, tblPrincipal, v.Platform, v.Connection, v.Tenant, v.User)
+	}
+	if v := e.LinkCode; v != nil {
+		t.put(v, tblLinkCode, v.Digest)
+	}
+}
+
+func (t *tables) applyRun(v *Run) {
+	t.put(v, tblRun, v.Goal, store.U64(v.Seq))
+	if v.Accountable && !v.Spent {
+		t.mark("", tblRunOwed, v.Goal, v.Agent, store.U64(v.Seq))
+	} else {
+		t.del(tblRunOwed, v.Goal, v.Agent, store.U64(v.Seq))
+	}
+	t.count(v.Goal, func(c *Counts) { c.Runs = max(c.Runs, v.Seq) })
+}
+
+func (t *tables) applyTodo(e *Event, v *Todo) {
+	old := t.Todo(v.Goal, v.ID)
+	t.put(v, tblTodo, v.Goal, v.ID)
+	if old == nil {
+		t.mark(v.Goal, tblTodoGoal, v.ID)
+		t.count(v.Goal, func(c *Counts) { c.Todos++; c.NextOrder = max(c.NextOrder, v.Order+1) })
+		old = &Todo{}
+	}
+	if e.Inherits != "" {
+		for gate, state := range t.Blocks(v.Goal, e.Inherits) {
+			t.mark(state, tblBlock, v.Goal, v.ID, gate)
+			t.mark("", tblBlockBack, v.Goal, gate, v.ID)
+		}
+	}
+	for _, a := range old.After {
+		if !slices.Contains(v.After, a) {
+			t.undepend(v.Goal, v.ID, a)
+		}
+	}
+	for _, a := range v.After {
+		if !slices.Contains(old.After, a) {
+			t.depend(v.Goal, v.ID, a)
+		}
+	}
+	if ended := v.Status == TodoDone || v.Status == TodoSuperseded; ended && old.Status != v.Status {
+		t.endTodo(v)
+	}
+	if e.Type == TodoCompleted {
+		t.count(v.Goal, func(c *Counts) { c.LastEnd = v.Done.Continuation })
+	}
+	t.place(v.Goal, v.ID)
+}
+
+func (t *tables) depend(goal, todo, on string) {
+	if o := t.Todo(goal, on); o != nil && (o.Status == TodoOpen || o.Status == TodoDeferred) {
+		t.mark("", tblDep, goal, todo, on)
+		t.mark("", tblDepBack, goal, on, todo)
+	}
+}
+
+func (t *tables) undepend(goal, todo, on string) {
+	t.del(tblDep, goal, todo, on)
+	t.del(tblDepBack, goal, on, todo)
+}
+
+// endTodo releases what waited for a todo, or hands it on to its successor, and
+// drops the relations of the ended todo itself.
+func (t *tables) endTodo(v *Todo) {
+	for _, w := range t.lastParts(store.Under(backMax, tblDepBack, v.Goal, v.ID)) {
+		t.undepend(v.Goal, w, v.ID)
+		if v.SupersededBy != "" && v.SupersededBy != w {
+			t.depend(v.Goal, w, v.SupersededBy)
+		}
+		t.place(v.Goal, w)
+	}
+	for _, on := range t.WaitsFor(v.Goal, v.ID) {
+		t.undepend(v.Goal, v.ID, on)
+	}
+	for gate := range t.Blocks(v.Goal, v.ID) {
+		t.del(tblBlock, v.Goal, v.ID, gate)
+		t.del(tblBlockBack, v.Goal, gate, v.ID)
+	}
+}
+
+func (t *tables) applyClaim(v *Claim) {
+	if old := t.Claim(v.Goal, v.Todo); old != nil && old.Agent != "" {
+		t.del(tblClaimEnd, v.Goal, store.I64(old.Until), v.Todo)
+	}
+	t.put(v, tblClaim, v.Goal, v.Todo)
+	if v.Agent != "" {
+		t.mark(v.Agent, tblClaimEnd, v.Goal, store.I64(v.Until), v.Todo)
+	}
+	t.place(v.Goal, v.Todo)
+}
+
+func (t *tables) applyGate(e *Event, v *Gate) {
+	old := t.Gate(v.Goal, v.ID)
+	t.put(v, tblGate, v.Goal, v.ID)
+	openKey := []string{tblGateOpen, v.Goal, strconv.Itoa(int(v.Severity)), store.I64(v.Created), v.ID}
+	if old == nil {
+		t.mark(v.Goal, tblGateGoal, v.ID)
+		t.mark(v.ID, tblGateCode, v.Goal, v.Code)
+		t.mark("", openKey...)
+		t.count(v.Goal, func(c *Counts) { c.Gates++; c.GatesOpen++ })
+		t.setBlock(v, GateOpen)
+		return
+	}
+	if old.Status == GateOpen && v.Status != GateOpen {
+		t.del(openKey...)
+		t.count(v.Goal, func(c *Counts) { c.GatesOpen-- })
+	}
+	switch {
+	case e.Type == GateTaken:
+		t.untake(v)
+	case e.Type == GateReleased:
+		t.release(v)
+	case old.Status == v.Status:
+	case v.Status == GateWithdrawn:
+		t.setBlock(v, GateWithdrawn)
+	case v.Answer.Outcome == Approve || v.Answer.Outcome == Answer:
+		t.release(v)
+	default:
+		t.setBlock(v, v.Answer.Outcome)
+	}
+}
+
+// setBlock writes the state of a gate's block on all it holds back.
+func (t *tables) setBlock(v *Gate, state string) {
+	todos := t.BlockedBy(v.Goal, v.ID, backMax)
+	if state == GateOpen {
+		todos = v.Blocks.Todos
+	}
+	for _, id := range todos {
+		t.mark(state, tblBlock, v.Goal, id, v.ID)
+		t.mark("", tblBlockBack, v.Goal, v.ID, id)
+		t.place(v.Goal, id)
+	}
+	if lane := v.lane(); lane != "" {
+		t.mark(state, tblLane, v.Goal, lane, v.ID)
+	}
+}
+
+func (t *tables) release(v *Gate) {
+	for _, id := range t.BlockedBy(v.Goal, v.ID, backMax) {
+		t.del(tblBlock, v.Goal, id, v.ID)
+		t.del(tblBlockBack, v.Goal, v.ID, id)
+		t.place(v.Goal, id)
+	}
+	if lane := v.lane(); lane != "" {
+		t.del(tblLane, v.Goal, lane, v.ID)
+	}
+	for _, s := range v.takers() {
+		t.mark("", tblTaken, v.Goal, s, v.ID)
+	}
+}
+
+func (t *tables) untake(v *Gate) {
+	for _, s := range v.takers() {
+		t.del(tblTaken, v.Goal, s, v.ID)
+	}
+}
+
+// takers are the subjects whose next turn shows that a decision was taken up.
+func (g *Gate) takers() []string {
+	out := slices.Clone(g.Released)
+	if lane := g.lane(); lane != "" {
+		out = append(out, "lane:"+lane)
+	}
+	return out
+}
+
+// lane is the agent a gate holds back, "*" for the whole goal, "" for none.
+func (g *Gate) lane() string {
+	if g.Blocks.Goal {
+		return "*"
+	}
+	return g.Blocks.Agent
+}
+
+// Lists of the index. A todo stands in exactly one.
+const (
+	ListReady    = "ready"    // open work anyone may take now
+	ListHeld     = "held"     // claimed; the agent part names the holder
+	ListGated    = "gated"    // behind a gate somebody can still answer
+	ListBlocked  = "blocked"  // behind a decision that said no
+	ListAfter    = "after"    // behind another todo
+	ListDeferred = "deferred" //
+	ListMonitor  = "monitor"  // by next due time
+	ListAsk      = "ask"      //
+	ListDone     = "done"     // by time of ending, superseded ones too
+)
+
+// place puts a todo into the list where decisions look for it.
+func (t *tables) place(goal, id string) {
+	v := t.Todo(goal, id)
+	if v == nil {
+		return
+	}
+	list, agent, sort := t.list(v)
+	key := store.Key(tblIndex, goal, list, agent, sort, id)
+	old := t.raw(store.Key(tblPlace, goal, id))
+	if string(old) == string(key) {
+		return
+	}
+	was := ""
+	if old != nil {
+		was = strings.Split(string(old), "\x00")[2]
+		if t.err == nil {
+			t.fail(t.w.Delete(slices.Clone(old)))
+		}
+	}
+	t.putRaw(nil, key)
+	t.putRaw(key, store.Key(tblPlace, goal, id))
+	if was != list || list == ListDone {
+		t.count(goal, func(c *Counts) {
+			c.move(was, -1, v.Status)
+			c.move(list, 1, v.Status)
+		})
+	}
+}
+
+func (c *Counts) move(list string, by int, status string) {
+	switch list {
+	case ListReady, ListHeld, ListGated, ListBlocked, ListAfter:
+		c.Open += by
+	}
+	switch list {
+	case ListHeld:
+		c.Claimed += by
+	case ListGated, ListBlocked:
+		c.Blocked += by
+	case ListAfter:
+		c.Waiting += by
+	case ListDeferred:
+		c.Deferred += by
+	case ListMonitor:
+		c.Monitors += by
+	case ListAsk:
+		c.Asks += by
+	case ListDone:
+		if status == TodoSuperseded {
+			c.Superseded += by
+		} else {
+			c.Done += by
+		}
+	}
+}
+
+func (t *tables) list(v *Todo) (list, agent, sort string) {
+	plan := strconv.Itoa(int(v.Priority)) + store.U64(v.Order)
+	switch {
+	case v.Status == TodoDone || v.Status == TodoSuperseded:
+		return ListDone, "", store.I64(v.Updated)
+	case v.Status == TodoDeferred:
+		return ListDeferred, "", plan
+	case v.Class == Monitor:
+		return ListMonitor, "", store.I64(v.Watch.NextDue)
+	case v.Class == Ask:
+		return ListAsk, "", plan
+	}
+	if c := t.Claim(v.Goal, v.ID); c != nil && c.Agent != "" {
+		return ListHeld, c.Agent, plan
+	}
+	if t.any(store.Under(1, tblDep, v.Goal, v.ID)) {
+		return ListAfter, "", plan
+	}
+	return listOfBlocks(t.Blocks(v.Goal, v.ID)), "", plan
+}
+
+// listOfBlocks says where blocks put an otherwise ready todo. A withdrawn or
+// expired gate releases nothing, and nobody but a person can mend that, so it
+// counts as something to ask.
+func listOfBlocks(blocks map[string]string) string {
+	list := ListReady
+	for _, state := range blocks {
+		if state == GateOpen || state == GateWithdrawn {
+			return ListGated
+		}
+		list = ListBlocked
+	}
+	return list
+}
+
+func evidenceNumber(id string) (uint64, bool) {
+	rest, ok := strings.CutPrefix(id, "ev")
+	n, err := strconv.ParseUint(rest, 10, 64)
+	return n, ok && err == nil
+}

@@ -1,0 +1,386 @@
+package kernel
+
+// Times are UTC milliseconds. Fields that end in Steady are on the workspace's
+// steady timeline (clock.go), which no step of the wall clock moves.
+
+// Priority is P0 (first) to P3.
+type Priority int
+
+// Goal is a durable objective.
+type Goal struct {
+	ID         string   `json:"id"`
+	Title      string   `json:"title"`
+	Objective  string   `json:"objective"`
+	Repo       string   `json:"repo,omitempty"`
+	Write      []string `json:"write,omitempty"` // globs
+	NonGoals   []string `json:"non_goals,omitempty"`
+	Status     string   `json:"status"`          // active, completed
+	Pause      []string `json:"pause,omitempty"` // causes, sorted: quota_zero, stop
+	Allowed    int      `json:"allowed_slots"`
+	WindowMS   int64    `json:"window_ms"`
+	Handoff    string   `json:"handoff"`    // soft, strict
+	Language   string   `json:"language"`   // en, zh
+	Visibility string   `json:"visibility"` // private, group, public
+	Outcome    string   `json:"outcome,omitempty"`
+	Revision   uint64   `json:"revision"`
+	Created    int64    `json:"created"`
+	Updated    int64    `json:"updated"`
+}
+
+// Goal states and pause causes.
+const (
+	GoalActive    = "active"
+	GoalCompleted = "completed"
+	PauseStop     = "stop"
+	PauseQuota    = "quota_zero"
+)
+
+// Agent is a member of one goal. Members are peers.
+type Agent struct {
+	Goal         string   `json:"goal"`
+	ID           string   `json:"id"`
+	Host         string   `json:"host,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	Profile      string   `json:"profile,omitempty"`
+	Mode         string   `json:"mode"` // active, monitor_only
+	Revision     uint64   `json:"revision"`
+	Created      int64    `json:"created"`
+}
+
+// Session is one running host conversation of an agent.
+type Session struct {
+	ID          string `json:"id"`
+	Goal        string `json:"goal"`
+	Agent       string `json:"agent"`
+	Host        string `json:"host,omitempty"`
+	HostSession string `json:"host_session,omitempty"`
+	Mode        string `json:"mode"`  // attached, managed
+	State       string `json:"state"` // open, closed
+	Turn        string `json:"turn,omitempty"`
+	Opened      int64  `json:"opened"`
+	Seen        int64  `json:"seen"`
+}
+
+// Todo classes and states.
+const (
+	Work    = "work"
+	Monitor = "monitor"
+	Ask     = "ask"
+
+	TodoOpen       = "open"
+	TodoDeferred   = "deferred"
+	TodoDone       = "done"
+	TodoSuperseded = "superseded"
+)
+
+// Todo is a unit of work. Whether it is claimed or blocked is derived, never
+// stored here.
+type Todo struct {
+	ID           string    `json:"id"`
+	Goal         string    `json:"goal"`
+	Title        string    `json:"title"`
+	Body         string    `json:"body,omitempty"`
+	Class        string    `json:"class"`
+	Priority     Priority  `json:"priority"`
+	Order        uint64    `json:"order"`
+	Status       string    `json:"status"`
+	After        []string  `json:"after,omitempty"`
+	Capabilities []string  `json:"capabilities,omitempty"`
+	Write        []string  `json:"write,omitempty"`
+	Excluded     []string  `json:"excluded_agents,omitempty"`
+	ResumeWhen   string    `json:"resume_when,omitempty"`
+	Watch        *Watch    `json:"watch,omitempty"`
+	Validation   []string  `json:"validation,omitempty"`
+	Evidence     []string  `json:"evidence,omitempty"` // ids, newest last, at most 16
+	Note         string    `json:"note,omitempty"`
+	Done         *DoneInfo `json:"done,omitempty"`
+	SupersededBy string    `json:"superseded_by,omitempty"`
+	AddedBy      string    `json:"added_by"`
+	Revision     uint64    `json:"revision"`
+	Created      int64     `json:"created"`
+	Updated      int64     `json:"updated"`
+}
+
+// Watch is the schedule of a monitor.
+type Watch struct {
+	Target  string `json:"target"`
+	Cadence int64  `json:"cadence_ms"`
+	NextDue int64  `json:"next_due"`
+	// Bound says what ends it: expires, resume_when or watch_only.
+	Bound   string `json:"bound"`
+	Expires int64  `json:"expires,omitempty"`
+}
+
+// DoneInfo is how a todo ended.
+type DoneInfo struct {
+	At           int64    `json:"at"`
+	By           string   `json:"by"`
+	Turn         string   `json:"turn,omitempty"`
+	Continuation string   `json:"continuation"` // no_followup, successor, active_goal
+	Defaulted    bool     `json:"defaulted,omitempty"`
+	Successors   []string `json:"successors,omitempty"`
+	Validated    string   `json:"validated,omitempty"` // digest of the argv that passed
+}
+
+// Continuations of a completion.
+const (
+	NoFollowup   = "no_followup"
+	Successor    = "successor"
+	ActiveGoal   = "active_goal"
+	evidenceKeep = 16
+)
+
+// Claim is ownership as a lease. A released claim stays as a row with an empty
+// agent, so that generations never repeat.
+type Claim struct {
+	Goal       string `json:"goal"`
+	Todo       string `json:"todo"`
+	Agent      string `json:"agent,omitempty"`
+	Generation uint64 `json:"generation"`
+	Token      string `json:"token,omitempty"`
+	Until      int64  `json:"until_steady,omitempty"`
+	LeaseMS    int64  `json:"lease_ms,omitempty"`
+	Session    string `json:"session,omitempty"`
+	Since      int64  `json:"since,omitempty"`
+}
+
+// Gate states and option outcomes.
+const (
+	GateOpen      = "open"
+	GateAnswered  = "answered"
+	GateWithdrawn = "withdrawn"
+
+	Approve = "approve"
+	Reject  = "reject"
+	Cancel  = "cancel"
+	Answer  = "answer"
+)
+
+// Option is one answer a gate offers.
+type Option struct {
+	ID          string `json:"id"`
+	Label       string `json:"label"`
+	Consequence string `json:"consequence,omitempty"`
+	Outcome     string `json:"outcome"`
+}
+
+// Blocks is what a gate holds back: todos, one agent's lane or the whole goal.
+type Blocks struct {
+	Todos []string `json:"todos,omitempty"`
+	Agent string   `json:"agent,omitempty"`
+	Goal  bool     `json:"goal,omitempty"`
+}
+
+// Gate is a question a human answers in one exchange.
+type Gate struct {
+	ID       string   `json:"id"`
+	Code     string   `json:"code"` // G-n, per goal
+	Goal     string   `json:"goal"`
+	Question string   `json:"question"`
+	Why      string   `json:"why,omitempty"`
+	Options  []Option `json:"options"`
+	Kind     string   `json:"kind"`
+	Blocks   Blocks   `json:"blocks"`
+	Advisory bool     `json:"advisory,omitempty"`
+	Severity Priority `json:"severity"`
+	// OnTimeout is wait, park or expire. Expiry never grants.
+	OnTimeout string      `json:"on_timeout"`
+	Expires   int64       `json:"expires,omitempty"`
+	Fallback  string      `json:"fallback,omitempty"`
+	Evidence  []string    `json:"evidence,omitempty"`
+	Status    string      `json:"status"`
+	AskedBy   string      `json:"asked_by"`
+	Answer    *GateAnswer `json:"answer,omitempty"`
+	// Digest binds a press to the exact bytes that were shown.
+	Digest string `json:"digest"`
+	// Notified is set once a turn or a card has told the owner.
+	Notified bool     `json:"notified,omitempty"`
+	Taken    *Taken   `json:"taken,omitempty"`
+	Released []string `json:"released,omitempty"` // todos its end let go
+	Note     string   `json:"note,omitempty"`
+	Revision uint64   `json:"revision"`
+	Created  int64    `json:"created"`
+	Updated  int64    `json:"updated"`
+}
+
+// Protected kinds always reach a human and take two presses.
+func (g *Gate) Protected() bool {
+	switch g.Kind {
+	case "production", "publish", "permission", "destructive":
+		return true
+	}
+	return false
+}
+
+// Expired says whether an open gate's date has passed.
+func (g *Gate) Expired(now int64) bool {
+	return g.Status == GateOpen && g.Expires > 0 && now >= g.Expires
+}
+
+// GateAnswer is the one decision of a gate.
+type GateAnswer struct {
+	Option  string `json:"option"`
+	Label   string `json:"label"`
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"`
+	Person  string `json:"person"` // id of the person, or "owner"
+	Name    string `json:"name"`   // how people see them
+	Surface string `json:"surface"`
+	At      int64  `json:"at"`
+}
+
+// Taken is the turn that first went on after a decision.
+type Taken struct {
+	Agent string `json:"agent"`
+	At    int64  `json:"at"`
+}
+
+// Evidence is compact, public-safe proof.
+type Evidence struct {
+	ID       string `json:"id"`
+	Goal     string `json:"goal"`
+	Todo     string `json:"todo,omitempty"`
+	Agent    string `json:"agent"`
+	Turn     string `json:"turn,omitempty"`
+	Kind     string `json:"kind"` // check, artifact, link, note, metric
+	Summary  string `json:"summary"`
+	Ref      string `json:"ref,omitempty"`
+	Digest   string `json:"digest,omitempty"`
+	Observed int64  `json:"observed_at"`
+	Until    int64  `json:"valid_until,omitempty"`
+}
+
+// Stale evidence never satisfies what asks for fresh.
+func (e *Evidence) Stale(now int64) bool { return e.Until > 0 && now > e.Until }
+
+// Turn is one bounded slice of work, named by the caller.
+type Turn struct {
+	ID         string `json:"id"`
+	Goal       string `json:"goal"`
+	Agent      string `json:"agent"`
+	Session    string `json:"session"`
+	Act        bool   `json:"act"`
+	Rule       string `json:"rule"`
+	Todo       string `json:"todo,omitempty"`
+	Generation uint64 `json:"generation,omitempty"` // of the claim taken in it
+	Status     string `json:"status"`               // live, closed
+	Outcome    string `json:"outcome,omitempty"`    // answered, spent, replaced
+	Until      int64  `json:"until_steady"`
+	Writeback  uint64 `json:"writeback,omitempty"` // last accountable run of it
+	Spent      bool   `json:"spent,omitempty"`
+	Opened     int64  `json:"opened"`
+	Closed     int64  `json:"closed,omitempty"`
+}
+
+// Turn states.
+const (
+	TurnLive   = "live"
+	TurnClosed = "closed"
+)
+
+// Run is one durable writeback: a refresh, a completion.
+type Run struct {
+	Seq            uint64   `json:"seq"`
+	Goal           string   `json:"goal"`
+	Agent          string   `json:"agent"`
+	Turn           string   `json:"turn,omitempty"`
+	Todo           string   `json:"todo,omitempty"`
+	Classification string   `json:"classification"`
+	Outcome        string   `json:"delivery_outcome"`
+	Note           string   `json:"note,omitempty"`
+	Next           string   `json:"next_action,omitempty"`
+	Evidence       []string `json:"evidence,omitempty"`
+	Accountable    bool     `json:"accountable"`
+	Spent          bool     `json:"spent,omitempty"`
+	At             int64    `json:"at"`
+}
+
+// Delivery outcomes; the last two are accountable.
+const (
+	SurfaceOnly    = "surface_only"
+	OutcomeGap     = "outcome_gap"
+	Progress       = "outcome_progress"
+	PrimaryOutcome = "primary_goal_outcome"
+)
+
+// Reservation is the one slot an agent holds for its turn.
+type Reservation struct {
+	Goal  string `json:"goal"`
+	Agent string `json:"agent"`
+	Turn  string `json:"turn,omitempty"`
+	Todo  string `json:"todo,omitempty"`
+	Slots int    `json:"slots"` // 0 releases it
+	Until int64  `json:"until_steady"`
+}
+
+// Spend is one payment.
+type Spend struct {
+	Seq    uint64   `json:"seq"`
+	Goal   string   `json:"goal"`
+	Agent  string   `json:"agent"`
+	Turn   string   `json:"turn,omitempty"`
+	Todo   string   `json:"todo,omitempty"`
+	Slots  int      `json:"slots"`
+	Total  int64    `json:"total"` // of the goal, this one included
+	Source string   `json:"source"`
+	Runs   []uint64 `json:"runs"`
+	At     int64    `json:"at"`
+	Steady int64    `json:"at_steady"`
+}
+
+// Counts are kept with every change, so that nothing counts by scanning.
+type Counts struct {
+	Open       int    `json:"open"` // work todos
+	Monitors   int    `json:"monitors"`
+	Asks       int    `json:"asks"`
+	Deferred   int    `json:"deferred"`
+	Done       int    `json:"done"`
+	Superseded int    `json:"superseded"`
+	Blocked    int    `json:"blocked"` // open work behind a gate or a decision
+	Waiting    int    `json:"waiting"` // open work behind another todo
+	Claimed    int    `json:"claimed"`
+	GatesOpen  int    `json:"gates_open"`
+	Gates      int    `json:"gates"` // ever; gives the next short code
+	Agents     int    `json:"agents"`
+	Todos      int    `json:"todos"` // ever
+	NextOrder  uint64 `json:"next_order"`
+	Spent      int64  `json:"spent"` // ever
+	Runs       uint64 `json:"runs"`
+	Evidence   uint64 `json:"evidence"`
+	// LastEnd is the continuation of the last completion.
+	LastEnd string `json:"last_end,omitempty"`
+}
+
+// Person is a human known to the workspace.
+type Person struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Owner    bool   `json:"owner"` // a local owner: owner of every goal
+	Language string `json:"language,omitempty"`
+	Created  int64  `json:"created"`
+}
+
+// Principal is one platform identity of a person. Platform, app, tenant and
+// user id together are the key; the name is for showing.
+type Principal struct {
+	Platform   string `json:"platform"`
+	Connection string `json:"connection"`
+	Tenant     string `json:"tenant"`
+	User       string `json:"user"`
+	Name       string `json:"name,omitempty"`
+	Person     string `json:"person"`
+	// Private is the conversation in which the code was typed.
+	Private string `json:"private,omitempty"`
+	Status  string `json:"status"` // pending, linked, revoked
+	Since   int64  `json:"since"`
+}
+
+// LinkCode is a one-time code; only its digest is kept.
+type LinkCode struct {
+	Digest  string `json:"digest"`
+	Person  string `json:"person"`
+	Purpose string `json:"purpose"` // owner
+	Until   int64  `json:"until_steady"`
+	Used    bool   `json:"used,omitempty"`
+	Created int64  `json:"created"`
+}
