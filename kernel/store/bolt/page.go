@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -210,6 +211,11 @@ func (p page) elems(fn func(i int, e elem) error) error {
 		if err := fn(i, e); err != nil {
 			return err
 		}
+	}
+	// bbolt writes pages into zeroed memory: a count that was lost leaves records
+	// behind, and no element is there to notice.
+	if p.count == 0 && len(bytes.TrimLeft(p.data[headerSize:], "\x00")) > 0 {
+		return damage("page %d: it says it is empty and is not", p.id)
 	}
 	// One spare page is what older versions allocated for an exact fit.
 	if ps := len(p.data) / int(p.overflow+1); p.overflow > 0 && next <= len(p.data)-2*ps {

@@ -215,6 +215,9 @@ func (w *walker) leaf(p page, lo, hi []byte) error {
 	if !w.full {
 		return nil
 	}
+	if p.count == 0 && (lo != nil || hi != nil) {
+		return damage("page %d has no records, and is not the only one", p.id)
+	}
 	var last []byte
 	return p.elems(func(i int, e elem) error {
 		if e.flags != 0 {
