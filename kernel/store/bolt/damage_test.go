@@ -185,7 +185,7 @@ func TestTruncatedFileIsRefused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d, file of %d bytes", seed, len(sm.file))
 	var lengths []int
-	for n := 0; n < len(sm.file); n += sm.pageSize {
+	for n := 0; n < sm.used+3*sm.pageSize; n += sm.pageSize {
 		lengths = append(lengths, n, n+1)
 	}
 	for range rounds(t, 60) {
