@@ -91,6 +91,9 @@ type Caps struct {
 // Duration is a time.Duration that reads well in JSON.
 type Duration time.Duration
 
+// Std is the duration as the time package has it.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
 // MarshalText writes "3s".
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 

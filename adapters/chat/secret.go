@@ -12,20 +12,33 @@ const redacted = "[secret]"
 // Secret is a token or password. However it is printed, logged, formatted or
 // encoded, only a placeholder comes out; the value leaves through Reveal alone,
 // so that one search for Reveal finds every place where it is used.
-type Secret struct{ value string }
+//
+// The value hides in a function because fmt prints the fields of an unexported
+// field without asking its methods.
+type Secret struct{ reveal func() string }
 
 // NewSecret wraps a value.
-func NewSecret(value string) Secret { return Secret{value: value} }
+func NewSecret(value string) Secret {
+	if value == "" {
+		return Secret{}
+	}
+	return Secret{reveal: func() string { return value }}
+}
 
 // Reveal returns the value itself, for the one call that must send it.
-func (s Secret) Reveal() string { return s.value }
+func (s Secret) Reveal() string {
+	if s.reveal == nil {
+		return ""
+	}
+	return s.reveal()
+}
 
 // Empty reports whether there is no value.
-func (s Secret) Empty() bool { return s.value == "" }
+func (s Secret) Empty() bool { return s.reveal == nil }
 
 // String returns the placeholder, or nothing for an empty secret.
 func (s Secret) String() string {
-	if s.value == "" {
+	if s.Empty() {
 		return ""
 	}
 	return redacted

@@ -18,7 +18,9 @@ func TestSecretNeverPrints(t *testing.T) {
 		Name  string
 		Token chat.Secret
 		Ptr   *chat.Secret
-	}{"n", s, &s}
+		inner struct{ Token chat.Secret } // fmt asks no methods in here
+	}{Name: "n", Token: s, Ptr: &s}
+	holder.inner.Token = s
 
 	var out []string
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10s"} {
