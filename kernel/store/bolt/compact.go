@@ -51,7 +51,7 @@ func (s *Store) NeedsCompact() bool {
 // verifies it. The store goes on; what is committed meanwhile is not in the copy.
 // After an error dst is gone.
 func (s *Store) Compact(ctx context.Context, dst string) (err error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.state.ready(ctx); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(dst, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)

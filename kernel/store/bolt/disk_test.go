@@ -178,7 +178,9 @@ func TestBornOnAFullDisk(t *testing.T) {
 				fillUp(t, dir, free)
 				s, err := bolt.Open(dbPath(dir), bolt.Options{})
 				if err == nil {
-					err = s.Close()
+					if err := s.Close(); err != nil {
+						t.Fatalf("%d bytes free: %v", free, err)
+					}
 				} else if refused++; !errors.Is(err, store.ErrFull) {
 					t.Fatalf("%d bytes free: got %v, want ErrFull", free, err)
 				}

@@ -15,6 +15,7 @@ import (
 	"loopx/kernel/store/failpoint"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,32 +37,43 @@ const (
 // fs.ErrNotExist for a missing file with opts.ReadOnly or a missing folder.
 func Open(path string, opts Options) (*Store, error) {
 	o := opts.withDefaults()
-	s := &Store{
-		path:     path,
-		clock:    o.Clock,
-		limits:   o.Limits,
-		log:      o.Logger,
-		readOnly: o.ReadOnly,
-		failed:   make(chan struct{}),
+	type result struct {
+		db   *bbolt.DB
+		file *os.File
+		err  error
 	}
 	// A read from a damaged disk can hang where nobody can interrupt it: the
 	// caller gets its error, the goroutine stays behind.
-	opened := make(chan error, 1)
-	go func() { opened <- s.open(o) }()
+	opened := make(chan result, 1)
+	go func() {
+		var r result
+		r.db, r.file, r.err = openRetry(path, o)
+		opened <- r
+	}()
 	hung := time.NewTimer(patience + max(0, o.LockTimeout))
 	defer hung.Stop()
+	var r result
 	select {
-	case err := <-opened:
-		if err != nil {
-			return nil, fmt.Errorf("open %s: %w", path, err)
-		}
+	case r = <-opened:
 	case <-hung.C:
 		go func() {
-			if <-opened == nil {
-				_ = s.db.Close()
+			if r := <-opened; r.err == nil {
+				_ = r.db.Close()
 			}
 		}()
-		return nil, fmt.Errorf("open %s: %w", path, damage("the file could not be read within %v", patience))
+		r.err = damage("the file could not be read within %v", patience)
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, r.err)
+	}
+	s := &Store{
+		db:       r.db,
+		file:     r.file,
+		path:     path,
+		clock:    o.Clock,
+		limits:   o.Limits,
+		readOnly: o.ReadOnly,
+		state:    &state{log: o.Logger.With("file", path), failed: make(chan struct{})},
 	}
 	if !s.readOnly {
 		s.writer = newWriter(s)
@@ -70,48 +82,45 @@ func Open(path string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) open(o Options) error {
-	for range maxOpens {
-		err := s.openOnce(o)
-		if !errors.Is(err, errReplaced) {
-			return err
-		}
-	}
-	return errReplaced
-}
-
 // errReplaced: another process gave the name to another file while this one
 // waited for the lock of the old one.
 var errReplaced = errors.New("the file was replaced while it was opened")
 
-func (s *Store) openOnce(o Options) error {
+func openRetry(path string, o Options) (db *bbolt.DB, f *os.File, err error) {
+	for range maxOpens {
+		if db, f, err = openOnce(path, o); !errors.Is(err, errReplaced) {
+			break
+		}
+	}
+	return db, f, err
+}
+
+func openOnce(path string, o Options) (db *bbolt.DB, f *os.File, err error) {
 	if !o.ReadOnly {
-		if _, err := os.Lstat(s.path); errors.Is(err, os.ErrNotExist) {
-			if err := birth(s.path, o); err != nil {
-				return err
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+			if err := birth(path, o); err != nil {
+				return nil, nil, err
 			}
 		}
 	}
-	var f *os.File
 	bo := boltOptions(o)
 	bo.ReadOnly = o.ReadOnly
 	bo.OpenFile = func(string, int, os.FileMode) (_ *os.File, err error) {
-		f, err = openLocked(s.path, o)
+		f, err = openLocked(path, o)
 		return f, err
 	}
-	err := guard(func() (err error) {
-		s.db, err = bbolt.Open(s.path, 0o600, bo)
+	err = guard(func() (err error) {
+		db, err = bbolt.Open(path, 0o600, bo)
 		return err
 	})
 	if err != nil {
 		if f != nil {
 			_ = f.Close() // bbolt closed it, unless it panicked
 		}
-		return place(err)
+		return nil, nil, place(err)
 	}
-	s.db.AllocSize = growStep
-	s.file = f
-	return nil
+	db.AllocSize = growStep
+	return db, f, nil
 }
 
 func boltOptions(o Options) *bbolt.Options {
@@ -209,7 +218,7 @@ func place(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, bbolt.ErrTimeout):
+	case errors.Is(err, berrors.ErrTimeout):
 		return fmt.Errorf("%w: %w", store.ErrLocked, err)
 	case isFull(err):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)

@@ -20,6 +20,7 @@ import (
 	"loopx/kernel/store"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // Options are what Open may be told; the zero value is a store for use.
@@ -71,21 +72,25 @@ type Store struct {
 	path     string
 	clock    func() int64
 	limits   store.Limits
-	log      *slog.Logger
 	readOnly bool
 
+	state    *state
 	writer   *writer // nil when readOnly
 	watchers watchers
 	metaMu   sync.Mutex // held while a commit writes its meta page
 
-	failOnce sync.Once
-	failed   chan struct{}
-	failErr  error // set before failed is closed
-
-	closed    atomic.Bool
-	wedged    atomic.Bool // bbolt's locks may be held for ever
 	closeOnce sync.Once
 	closeErr  error
+}
+
+// state is whether a Store serves.
+type state struct {
+	log    *slog.Logger
+	once   sync.Once
+	failed chan struct{}
+	err    error // set before failed is closed
+	closed atomic.Bool
+	wedged atomic.Bool // bbolt's locks may be held for ever
 }
 
 var _ store.Store = (*Store)(nil)
@@ -94,34 +99,32 @@ var _ store.Store = (*Store)(nil)
 func (s *Store) Limits() store.Limits { return s.limits }
 
 // Failed is closed once an outcome is unknown; see store.ErrUnknown.
-func (s *Store) Failed() <-chan struct{} { return s.failed }
+func (s *Store) Failed() <-chan struct{} { return s.state.failed }
 
-// Path is the file's name as it was given to Open.
-func (s *Store) Path() string { return s.path }
-
-func (s *Store) fail(err error) {
-	s.failOnce.Do(func() {
-		s.failErr = err
+// fail stops the store for good because of err, which is store.ErrUnknown.
+func (s *state) fail(err error) {
+	s.once.Do(func() {
+		s.err = err
 		close(s.failed)
-		s.log.Error("the store stopped: a commit's outcome is unknown", "file", s.path, "error", err)
+		s.log.Error("the store stopped: an outcome is unknown", "error", err)
 	})
 }
 
 // refusal is why a call is not served: failed or closed.
-func (s *Store) refusal() error {
+func (s *state) refusal() error {
 	select {
 	case <-s.failed:
-		return s.failErr
+		return s.err
 	default:
 		return store.ErrClosed
 	}
 }
 
 // ready returns why a call with ctx must not start, or nil.
-func (s *Store) ready(ctx context.Context) error {
+func (s *state) ready(ctx context.Context) error {
 	select {
 	case <-s.failed:
-		return s.failErr
+		return s.err
 	default:
 	}
 	if s.closed.Load() {
@@ -131,7 +134,8 @@ func (s *Store) ready(ctx context.Context) error {
 }
 
 // View runs fn on a snapshot. ctx counts until fn starts. A View that stays
-// open keeps the pages it can see from being reused: the file grows.
+// open keeps the pages it can see from being reused: the file grows. A View
+// inside a View may wait for ever once the file is larger than 1 GiB.
 func (s *Store) View(ctx context.Context, fn func(store.ReadTx) error) error {
 	return s.view(ctx, func(tx *bbolt.Tx) error {
 		t, err := begin(tx, s.clock())
@@ -144,7 +148,7 @@ func (s *Store) View(ctx context.Context, fn func(store.ReadTx) error) error {
 
 // view runs fn in a reading transaction of bbolt.
 func (s *Store) view(ctx context.Context, fn func(*bbolt.Tx) error) error {
-	if err := s.ready(ctx); err != nil {
+	if err := s.state.ready(ctx); err != nil {
 		return err
 	}
 	tx, err := s.beginRead()
@@ -163,14 +167,14 @@ func (s *Store) beginRead() (tx *bbolt.Tx, err error) {
 	switch {
 	case err == nil:
 		return tx, nil
-	case errors.Is(err, bbolt.ErrDatabaseNotOpen):
+	case errors.Is(err, berrors.ErrDatabaseNotOpen):
 		return nil, store.ErrClosed
 	case errors.Is(err, store.ErrCorrupt):
 		// Both meta pages went bad under the open file, and bbolt panicked with
 		// its locks held. Nothing can be read any more.
-		s.wedged.Store(true)
+		s.state.wedged.Store(true)
 		err = fmt.Errorf("%w: %w", store.ErrUnknown, err)
-		s.fail(err)
+		s.state.fail(err)
 	}
 	return nil, err
 }
@@ -179,7 +183,7 @@ func (s *Store) beginRead() (tx *bbolt.Tx, err error) {
 // the caller's goroutine while every other writer waits, so it must not block,
 // and must not call Update.
 func (s *Store) Update(ctx context.Context, fn func(store.Tx) error) error {
-	if err := s.ready(ctx); err != nil {
+	if err := s.state.ready(ctx); err != nil {
 		return err
 	}
 	if s.readOnly {
@@ -245,13 +249,13 @@ func (s *Store) Moved() error {
 // does something; all return its error.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
-		s.closed.Store(true)
+		s.state.closed.Store(true)
 		if s.writer != nil {
 			close(s.writer.quit)
 			<-s.writer.gone
 		}
 		s.watchers.close()
-		if s.wedged.Load() {
+		if s.state.wedged.Load() {
 			s.closeErr = errors.New("store: the file stays open until the process ends: its library stopped in the middle")
 			return
 		}

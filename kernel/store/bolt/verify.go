@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +21,7 @@ const maxReports = 10
 // more than bbolt's own check and cannot be made to loop or fault; a file that
 // is open read-only goes through bbolt's check as well, which no writer may disturb.
 func (s *Store) Verify(ctx context.Context) error {
-	if err := s.ready(ctx); err != nil {
+	if err := s.state.ready(ctx); err != nil {
 		return err
 	}
 	// The file holds two metas only: the one of this snapshot must be read before
@@ -31,7 +32,7 @@ func (s *Store) Verify(ctx context.Context) error {
 		s.metaMu.Unlock()
 		return err
 	}
-	m, lost, err := s.meta()
+	m, lost, err := fileMeta(s.file)
 	s.metaMu.Unlock()
 	if err == nil && m.txid != uint64(tx.ID()) {
 		err = damage("the file is at transaction %d, the snapshot at %d", m.txid, tx.ID())
@@ -53,12 +54,13 @@ func lostMeta(lost error) error {
 	return damage("one of the two meta pages is damaged, the last commit may be missing: %v", lost)
 }
 
-func (s *Store) meta() (meta, error, error) {
-	info, err := s.file.Stat()
+// fileMeta reads the ruling meta of f, and says when the other one is lost.
+func fileMeta(f *os.File) (m meta, lost error, err error) {
+	info, err := f.Stat()
 	if err != nil {
 		return meta{}, nil, err
 	}
-	return readMeta(s.file, info.Size())
+	return readMeta(f, info.Size())
 }
 
 func (s *Store) verify(ctx context.Context, tx *bbolt.Tx, m meta, progress *atomic.Int64) error {

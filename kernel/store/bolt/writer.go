@@ -12,6 +12,7 @@ import (
 	"loopx/kernel/store/failpoint"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // groupMax bounds how many callers share one commit.
@@ -63,7 +64,7 @@ func (w *writer) update(ctx context.Context, fn func(store.Tx) error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-w.gone:
-		return w.s.refusal()
+		return w.s.state.refusal()
 	}
 	var tx *store.Overlay
 	select {
@@ -75,7 +76,7 @@ func (w *writer) update(ctx context.Context, fn func(store.Tx) error) error {
 		tx = <-r.turn
 	case <-w.gone:
 		if r.state.CompareAndSwap(waiting, left) {
-			return w.s.refusal()
+			return w.s.state.refusal()
 		}
 		tx = <-r.turn
 	}
@@ -155,7 +156,7 @@ func (w *writer) group(r *request) bool {
 	unknown := errors.Is(g.err, store.ErrUnknown)
 	switch {
 	case unknown:
-		w.s.fail(g.err)
+		w.s.state.fail(g.err)
 	case g.dirty && g.err == nil:
 		w.s.watchers.wake()
 	}
@@ -173,7 +174,7 @@ func (w *writer) begin() *group {
 	})
 	if err != nil {
 		// bbolt may have kept its writer lock: the next Begin would hang.
-		w.s.wedged.Store(true)
+		w.s.state.wedged.Store(true)
 		g.err = fmt.Errorf("%w: no transaction could start: %w", store.ErrUnknown, err)
 		return g
 	}
@@ -226,7 +227,7 @@ func (g *group) apply(tx *store.Overlay) error {
 
 func (w *writer) rollback(g *group) {
 	if err := guard(g.tx.Rollback); err != nil {
-		w.s.wedged.Store(true)
+		w.s.state.wedged.Store(true)
 		g.err = fmt.Errorf("%w: rollback: %w", store.ErrUnknown, errors.Join(err, g.err))
 	}
 }
@@ -245,8 +246,8 @@ func (w *writer) commit(tx *bbolt.Tx) error {
 		return nil
 	}
 	if errors.Is(err, store.ErrCorrupt) { // it panicked, perhaps with locks held
-		if err := guard(tx.Rollback); err != nil && !errors.Is(err, bbolt.ErrTxClosed) {
-			w.s.wedged.Store(true)
+		if err := guard(tx.Rollback); err != nil && !errors.Is(err, berrors.ErrTxClosed) {
+			w.s.state.wedged.Store(true)
 		}
 		return fmt.Errorf("%w: %w", store.ErrUnknown, err)
 	}

@@ -172,14 +172,14 @@ func errorRollsBack(e *env) {
 }
 
 // guarded runs an Update whose function panics and returns how that came back.
-func guarded(s store.Store, fn func(store.Tx) error) (err error, panicked any) {
+func guarded(s store.Store, fn func(store.Tx) error) (panicked any, err error) {
 	defer func() { panicked = recover() }()
-	return s.Update(context.Background(), fn), nil
+	return nil, s.Update(context.Background(), fn)
 }
 
 func panicRollsBack(e *env) {
 	e.put("a", "1")
-	err, p := guarded(e.s, func(tx store.Tx) error {
+	p, err := guarded(e.s, func(tx store.Tx) error {
 		_ = tx.Put([]byte("a"), []byte("2"))
 		panic("boom")
 	})
@@ -223,7 +223,7 @@ func neighbours(e *env) {
 			want = append(want, key, "ok")
 		}
 		wg.Go(func() {
-			err, p := guarded(e.s, func(tx store.Tx) error {
+			p, err := guarded(e.s, func(tx store.Tx) error {
 				if err := tx.Put([]byte(key), []byte("ok")); err != nil {
 					return err
 				}
