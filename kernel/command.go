@@ -108,7 +108,7 @@ func NewCommand(name string) Command {
 		&CreateGoal{}, &PauseGoal{}, &CloseGoal{}, &RegisterAgent{},
 		&OpenSession{}, &CloseSession{},
 		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{},
-		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{},
+		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{},
 		&OpenTurn{}, &Refresh{}, &SpendSlot{},
 		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{},
 	} {

@@ -328,3 +328,31 @@ func (c *ReleaseGate) decide(r *reader, e *env) (*decided, error) {
 	res["changed"], res["released_todos"] = true, nonNil(held)
 	return &decided{changed: true, result: res, events: []Event{{Type: GateReleased, Goal: v.Goal, Subject: v.ID, Gate: &n}}}, nil
 }
+
+// NotifyGate notes that a card has told the owner of a gate, so that a tick
+// does not ask a host to tell again.
+type NotifyGate struct {
+	Goal string `json:"goal"`
+	Gate string `json:"gate"`
+}
+
+// Name implements Command.
+func (*NotifyGate) Name() string { return "gate.notified" }
+
+func (c *NotifyGate) decide(r *reader, e *env) (*decided, error) {
+	if e.by.Kind != ByBot {
+		return nil, Errorf(Denied, "bot_only", "only a sent card notes this")
+	}
+	v, err := r.needGate(c.Goal, c.Gate)
+	if err != nil {
+		return nil, err
+	}
+	out := &decided{result: gateResult(v)}
+	if v.Status != GateOpen || v.Notified {
+		return out, nil
+	}
+	n := *v
+	n.Notified, n.Revision, n.Updated = true, v.Revision+1, e.now
+	out.changed, out.events = true, []Event{{Type: GateNotified, Goal: v.Goal, Subject: v.ID, Gate: &n}}
+	return out, nil
+}

@@ -1,0 +1,151 @@
+package cards
+
+import (
+	"strings"
+	"time"
+
+	"loopx/adapters/chat"
+	"loopx/kernel"
+	"loopx/kernel/view"
+)
+
+// Action is a live button of one copy of a card.
+type Action struct {
+	ID     string // opaque
+	Step   string // answer, confirm, back
+	Option string
+}
+
+// GateCopy is what differs between the copies of one gate's card.
+type GateCopy struct {
+	Actions []Action
+	// Confirming is the option of a first press that waits for its second.
+	Confirming string
+	Zone       *time.Location
+}
+
+// Gate draws a gate. The same view and copy give the same card: nothing in it
+// is an age that moves by itself, so an unchanged gate is never redrawn.
+func Gate(g view.Gate, c GateCopy) chat.Card {
+	w := wordsOf(g.Language)
+	if c.Zone == nil {
+		c.Zone = time.UTC
+	}
+	at := func(ms int64) string { return clock(ms, g.Asked, c.Zone) }
+	card := chat.Card{Lang: g.Language, State: chat.CardOpen, Title: g.GoalTitle + " · " + w.waits, Question: g.Question, Protected: g.Protected}
+	foot := []string{g.Code, sprintf(w.asked, at(g.Asked))}
+	switch {
+	case g.Status == kernel.GateAnswered:
+		decided(&card, g, w, at)
+		card.Footer = strings.Join(foot, " · ")
+		return card
+	case g.Status == "expired":
+		card.State, card.Title, card.Struck, card.Outcome = chat.CardExpired, g.GoalTitle+" · "+w.expired, true, w.expiredNote
+		card.Footer = strings.Join(append(foot, sprintf(w.expires, at(g.Expires))), " · ")
+		return card
+	case g.Status == kernel.GateWithdrawn:
+		card.State, card.Title, card.Struck, card.Outcome = chat.CardStale, g.GoalTitle+" · "+w.withdrawn, true, w.withdrawnNote
+		card.Footer = strings.Join(foot, " · ")
+		return card
+	}
+	if g.Why != "" {
+		card.Quotes = []chat.Quote{{From: g.AskedBy, Text: g.Why}}
+	}
+	for _, o := range g.Options {
+		card.Options = append(card.Options, chat.Option{Label: o.Label, Consequence: o.Consequence, Mark: w.mark(o.Outcome)})
+	}
+	card.Facts = append(card.Facts, blocks(g, w))
+	if g.Fallback != "" {
+		card.Facts = append(card.Facts, g.Fallback)
+	}
+	for i, e := range g.Evidence {
+		if i == evidenceShown {
+			break
+		}
+		ev := chat.Evidence{Text: e.Summary + " (" + at(e.Observed) + ")", Stale: e.Stale}
+		if strings.HasPrefix(e.Ref, "https://") || strings.HasPrefix(e.Ref, "http://") {
+			ev.URL = e.Ref
+		}
+		card.Evidence = append(card.Evidence, ev)
+	}
+	if g.Expires > 0 {
+		foot = append(foot, sprintf(w.expires, at(g.Expires)))
+	} else {
+		foot = append(foot, w.never)
+	}
+	if g.Protected {
+		foot = append(foot, w.protected)
+	}
+	card.Footer = strings.Join(append(foot, g.Enforced), " · ")
+	if c.Confirming != "" {
+		card.State, card.Title = chat.CardConfirming, g.GoalTitle+" · "+w.confirmTitle
+	}
+	for _, a := range c.Actions {
+		card.Buttons = append(card.Buttons, button(g, a, w))
+	}
+	return card
+}
+
+// evidenceShown is how many pieces a card shows; the rest is behind details.
+const evidenceShown = 3
+
+func button(g view.Gate, a Action, w words) chat.Button {
+	label, outcome := "", ""
+	for _, o := range g.Options {
+		if o.ID == a.Option {
+			label, outcome = o.Label, o.Outcome
+		}
+	}
+	b := chat.Button{ID: a.ID, Label: label}
+	switch {
+	case a.Step == "back":
+		b.Label = w.back
+	case a.Step == "confirm":
+		b.Label = sprintf(w.confirm, label)
+		if g.Kind == "destructive" {
+			b.Style = chat.ButtonDanger
+		}
+	case g.Protected && outcome != kernel.Reject && outcome != kernel.Cancel:
+		b.Label += "…" // one more step
+	}
+	return b
+}
+
+func blocks(g view.Gate, w words) string {
+	var s string
+	switch {
+	case g.Blocks.WholeGoal:
+		return w.blocksGoal
+	case g.Blocks.Agent != "":
+		s = sprintf(w.blocksLane, g.Blocks.Agent)
+	case len(g.Blocks.Todos) == 0:
+		return w.nothing
+	default:
+		s = sprintf(w.blocks, len(g.Blocks.Todos), max(g.Blocks.OpenTodos, len(g.Blocks.Todos)))
+	}
+	if g.Blocks.OthersGo > 0 {
+		s += " · " + sprintf(w.goesOn, g.Blocks.OthersGo)
+	}
+	return s
+}
+
+func decided(card *chat.Card, g view.Gate, w words, at func(int64) string) {
+	a := g.Answer
+	card.State, card.Struck, card.Protected = chat.CardDecided, true, false
+	card.Title = g.GoalTitle + " · " + sprintf(w.decided, a.Name, a.Label)
+	parts := []string{a.Label, a.Name, at(a.At), sprintf(w.via, a.Surface)}
+	switch {
+	case g.Taken != nil:
+		parts = append(parts, sprintf(w.taken, g.Taken.Agent, at(g.Taken.At)))
+	case a.Outcome == kernel.Reject || a.Outcome == kernel.Cancel || len(g.Blocks.Todos) == 0 && g.Blocks.Agent == "" && !g.Blocks.WholeGoal:
+		parts = append(parts, w.recorded)
+	case !g.Running:
+		parts = append(parts, w.nobody)
+	default:
+		parts = append(parts, w.recorded)
+	}
+	card.Outcome = strings.Join(parts, " · ")
+	if a.Reason != "" {
+		card.Facts = append(card.Facts, sprintf(w.reason, a.Reason))
+	}
+}

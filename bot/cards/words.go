@@ -1,0 +1,67 @@
+// Package cards turns read models into chat.Card values: one file a card, no
+// platform and no transport. Its words are the ones every surface uses.
+package cards
+
+import (
+	"fmt"
+	"time"
+)
+
+// words are the sentences of one language. Both tables are complete; a test
+// finds missing ones.
+type words struct {
+	waits, decided, expired, withdrawn      string // title endings
+	approves, rejects, cancels, answers     string
+	blocks, blocksLane, blocksGoal, goesOn  string
+	nothing, asked, expires, never, stale   string
+	taken, nobody, recorded, outdated       string
+	confirmTitle, confirm, back, protected  string
+	expiredNote, withdrawnNote, reason, via string
+}
+
+func wordsOf(lang string) words {
+	if lang == "zh" {
+		return words{
+			waits: "等你决定", decided: "由 %s 决定：%s", expired: "已超时", withdrawn: "已撤回",
+			approves: "同意", rejects: "拒绝", cancels: "取消", answers: "回答",
+			blocks: "阻塞 %d / %d 个任务", blocksLane: "阻塞 %s 的全部工作", blocksGoal: "阻塞整个目标", goesOn: "另外 %d 个继续",
+			nothing: "不阻塞任何任务", asked: "提出于 %s", expires: "截止 %s", never: "不会超时", stale: "已过时",
+			taken: "由 %s 于 %s 接手", nobody: "当前无人运行，下次唤醒时执行", recorded: "已记录", outdated: "这张卡片已过期，新卡片在下方。",
+			confirmTitle: "请再次确认", confirm: "确认：%s", back: "返回", protected: "受保护的决定，需要按两次",
+			expiredNote: "没有人在截止前回答。超时不代表同意。", withdrawnNote: "提问者已撤回。它阻塞的任务仍被阻塞。", reason: "理由：%s", via: "通过 %s",
+		}
+	}
+	return words{
+		waits: "waits for you", decided: "decided by %s: %s", expired: "expired", withdrawn: "withdrawn",
+		approves: "approves", rejects: "rejects", cancels: "cancels", answers: "answers",
+		blocks: "Blocks %d of %d todos", blocksLane: "Blocks all work of %s", blocksGoal: "Blocks the whole goal", goesOn: "%d others go on",
+		nothing: "Blocks nothing", asked: "asked %s", expires: "expires %s", never: "expires never", stale: "out of date",
+		taken: "taken by %s %s", nobody: "nobody is running, taken at the next tick", recorded: "recorded", outdated: "This card is out of date. The new one is below.",
+		confirmTitle: "press once more to confirm", confirm: "Confirm: %s", back: "Back", protected: "protected: it takes two presses",
+		expiredNote: "Nobody answered in time. Expiry grants nothing.", withdrawnNote: "The asker took it back. What it blocked stays blocked.", reason: "Reason: %s", via: "via %s",
+	}
+}
+
+// mark is the kernel's own mark of an option, in the card's language.
+func (w words) mark(outcome string) string {
+	switch outcome {
+	case "approve":
+		return w.approves
+	case "reject":
+		return w.rejects
+	case "cancel":
+		return w.cancels
+	}
+	return w.answers
+}
+
+// clock writes a time of day, with the date when it is another day.
+func clock(ms, now int64, zone *time.Location) string {
+	t, n := time.UnixMilli(ms).In(zone), time.UnixMilli(now).In(zone)
+	if t.YearDay() == n.YearDay() && t.Year() == n.Year() {
+		return t.Format("15:04")
+	}
+	return t.Format("2 Jan 15:04")
+}
+
+func sprintf(format string, a ...any) string { return fmt.Sprintf(format, a...) }

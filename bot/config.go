@@ -1,0 +1,133 @@
+package bot
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"loopx/adapters/chat"
+	"loopx/kernel"
+)
+
+// Config is config.toml in the state folder. Secrets stand in it by name only.
+type Config struct {
+	Page        PageConfig         `toml:"page"`
+	Connections []ConnectionConfig `toml:"connection"`
+}
+
+// PageConfig is the local page.
+type PageConfig struct {
+	Off bool `toml:"off"`
+}
+
+// ConnectionConfig is one bot app in one workspace or tenant.
+type ConnectionConfig struct {
+	Name     string `toml:"name"`     // a-z 0-9 - _, unique
+	Platform string `toml:"platform"` // slack
+	// Tokens by name: an environment variable, or a file with mode 0600.
+	AppTokenEnv  string `toml:"app_token_env"`
+	AppTokenFile string `toml:"app_token_file"`
+	BotTokenEnv  string `toml:"bot_token_env"`
+	BotTokenFile string `toml:"bot_token_file"`
+	// BaseURL points at a simulator on this machine; it needs the flag --sim.
+	BaseURL string `toml:"base_url"`
+}
+
+// LoadConfig reads config.toml strictly. A missing file is an empty
+// configuration: the console surface alone.
+func LoadConfig(path string) (Config, error) {
+	var c Config
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, configError(path, "it cannot be read: "+reason(err))
+	}
+	d := toml.NewDecoder(strings.NewReader(string(raw)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		if e, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(e.Errors) > 0 {
+			row, _ := e.Errors[0].Position()
+			return c, configError(path, fmt.Sprintf("line %d: unknown key %q", row, strings.Join(e.Errors[0].Key(), ".")))
+		}
+		if e, ok := errors.AsType[*toml.DecodeError](err); ok {
+			row, col := e.Position()
+			return c, configError(path, fmt.Sprintf("line %d, column %d: %s", row, col, strings.TrimPrefix(e.Error(), "toml: ")))
+		}
+		return c, configError(path, "it is not TOML")
+	}
+	return c, c.check(path)
+}
+
+func (c Config) check(path string) error {
+	seen := map[string]bool{}
+	name := regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
+	for i, n := range c.Connections {
+		at := fmt.Sprintf("connection %d", i+1)
+		switch {
+		case !name.MatchString(n.Name):
+			return configError(path, at+": name must be 1 to 40 of a-z 0-9 _ -")
+		case n.Name == consoleName:
+			return configError(path, at+": the name "+consoleName+" belongs to the local page")
+		case seen[n.Name]:
+			return configError(path, at+": the name "+n.Name+" is used twice")
+		case n.Platform != string(chat.Slack):
+			return configError(path, at+": platform must be slack")
+		case (n.AppTokenEnv == "") == (n.AppTokenFile == ""):
+			return configError(path, at+": give app_token_env or app_token_file, one of them")
+		case (n.BotTokenEnv == "") == (n.BotTokenFile == ""):
+			return configError(path, at+": give bot_token_env or bot_token_file, one of them")
+		}
+		seen[n.Name] = true
+	}
+	return nil
+}
+
+func configError(path, msg string) error {
+	return kernel.Errorf(kernel.Invalid, "bad_config", "%s: %s", filepath.Base(path), msg).Try("correct %s, then start again", path)
+}
+
+// reason is an OS error without the path in it.
+func reason(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// secret reads a token by name. A value with spaces or line breaks inside is
+// refused: somebody pasted a message and not a token.
+func secret(what, env, file string, getenv func(string) string) (chat.Secret, error) {
+	value, from := "", "the environment variable "+env
+	if env != "" {
+		value = getenv(env)
+	} else {
+		from = "the file " + file
+		info, err := os.Stat(file)
+		if err != nil {
+			return chat.Secret{}, kernel.Errorf(kernel.Invalid, "secret_missing", "%s: %s cannot be read: %s", what, from, reason(err))
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			return chat.Secret{}, kernel.Errorf(kernel.Invalid, "secret_exposed", "%s: %s can be read by others (mode %04o)", what, from, info.Mode().Perm()).Try("chmod 600 %s", file)
+		}
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return chat.Secret{}, kernel.Errorf(kernel.Invalid, "secret_missing", "%s: %s cannot be read: %s", what, from, reason(err))
+		}
+		value = strings.TrimSpace(string(raw))
+	}
+	switch {
+	case value == "":
+		return chat.Secret{}, kernel.Errorf(kernel.Invalid, "secret_missing", "%s: %s is empty", what, from)
+	case len(value) > 4096 || strings.ContainsAny(value, " \t\r\n"):
+		return chat.Secret{}, kernel.Errorf(kernel.Invalid, "secret_malformed", "%s: %s holds something that is no token", what, from)
+	}
+	return chat.NewSecret(value), nil
+}

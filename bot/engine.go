@@ -1,0 +1,161 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"loopx/adapters/chat"
+	"loopx/inbox"
+	"loopx/kernel"
+	"loopx/kernel/store"
+)
+
+// consoleName is the connection of the local page.
+const consoleName = "console"
+
+// connection is one adapter with its sink and outbox.
+type connection struct {
+	name     string
+	platform chat.Platform
+	adapter  chat.Adapter
+	sink     *sink
+	outbox   *outbox
+}
+
+// engine follows the journal, writes what is owed, and runs the adapters.
+type engine struct {
+	k     *kernel.Kernel
+	conns []*connection
+	log   *slog.Logger
+	now   func() time.Time
+
+	stopAdapters func()
+	stopWriters  func()
+	adapters     sync.WaitGroup
+	writers      sync.WaitGroup
+}
+
+// places says where a gate's card belongs: in the page's own conversation, and
+// privately with each linked owner.
+func (e *engine) places(r *kernel.Reader, _ *kernel.Gate) []chat.Place {
+	var out []chat.Place
+	known := map[string]bool{}
+	for _, c := range e.conns {
+		known[c.name] = true
+		if c.platform == chat.Console {
+			out = append(out, chat.Place{Connection: c.name, Conversation: consoleHome})
+		}
+	}
+	for _, p := range r.Principals(1000) {
+		person := r.Person(p.Person)
+		if p.Status == "linked" && known[p.Connection] && p.Private != "" && person != nil && person.Owner {
+			out = append(out, chat.Place{Connection: p.Connection, Conversation: p.Private})
+		}
+	}
+	return out
+}
+
+// consoleHome is the one conversation of the page.
+const consoleHome = "home"
+
+// startWriters starts projector and outboxes; startAdapters lets events in and
+// comes after everything that keeps them.
+func (e *engine) startWriters() {
+	ctx, cancel := context.WithCancel(context.Background())
+	e.stopWriters = cancel
+	// The watch is opened before the first look, so that nothing falls between.
+	wake := e.k.Store().Watch(ctx)
+	e.writers.Go(func() { e.project(ctx, wake) })
+	for _, c := range e.conns {
+		wake := e.k.Store().Watch(ctx)
+		e.writers.Go(func() { c.outbox.run(ctx, wake) })
+	}
+}
+
+func (e *engine) startAdapters() {
+	ctx, cancel := context.WithCancel(context.Background())
+	e.stopAdapters = cancel
+	for _, c := range e.conns {
+		e.adapters.Go(func() {
+			if err := c.adapter.Run(ctx, c.sink); err != nil && ctx.Err() == nil {
+				e.log.Error("connection ended", "connection", c.name, "err", err)
+			}
+		})
+	}
+}
+
+// stop ends the adapters first, so that nothing new arrives, then the writers.
+// Open work stays in the queue. ctx bounds the wait.
+func (e *engine) stop(ctx context.Context) error {
+	wait := func(what string, g *sync.WaitGroup) error {
+		done := make(chan struct{})
+		go func() { g.Wait(); close(done) }()
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return errors.New(what + " did not stop in time")
+		}
+	}
+	var errs []error
+	if e.stopAdapters != nil {
+		e.stopAdapters()
+		errs = append(errs, wait("adapters", &e.adapters))
+	}
+	if e.stopWriters != nil {
+		e.stopWriters()
+		errs = append(errs, wait("outboxes", &e.writers))
+	}
+	return errors.Join(errs...)
+}
+
+// project shows what was committed, whoever committed it, and once a minute
+// looks for what time alone has changed.
+func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
+	tick := time.NewTicker(10 * time.Second)
+	defer tick.Stop()
+	for {
+		if err := e.catchUp(ctx); err != nil && ctx.Err() == nil {
+			e.log.Warn("projector", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-wake:
+			if !ok {
+				return
+			}
+		case <-tick.C:
+			err := e.k.Store().Update(ctx, func(tx store.Tx) error { return inbox.Over(tx).Expire(e.k) })
+			if err != nil && ctx.Err() == nil {
+				e.log.Warn("expiry", "err", err)
+			}
+		}
+	}
+}
+
+// catchUp projects until the cursor stands at the head. A look first keeps an
+// idle daemon from writing.
+func (e *engine) catchUp(ctx context.Context) error {
+	for {
+		behind := false
+		err := e.k.Read(ctx, func(r *kernel.Reader) (err error) {
+			behind, err = inbox.Behind(r.Tx(), r.Head().Seq)
+			return err
+		})
+		if err != nil || !behind {
+			return err
+		}
+		more := false
+		err = e.k.Store().Update(ctx, func(tx store.Tx) (err error) {
+			more, err = inbox.Over(tx).Project(e.k, e.places)
+			return err
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package bot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"loopx/adapters/chat"
+	"loopx/bot/cards"
+	"loopx/inbox"
+	"loopx/kernel"
+	"loopx/kernel/store"
+	"loopx/kernel/store/failpoint"
+	"loopx/kernel/view"
+)
+
+// outbox writes what one connection owes: one item at a time, the newest state
+// each time, never the same twice.
+type outbox struct {
+	k       *kernel.Kernel
+	name    string // of the connection
+	adapter chat.Adapter
+	zone    *time.Location
+	now     func() time.Time
+	log     *slog.Logger
+}
+
+// run works until ctx ends. wake receives after commits.
+func (o *outbox) run(ctx context.Context, wake <-chan struct{}) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-wake:
+			if !ok {
+				return
+			}
+		case <-timer.C:
+		}
+		next := o.drain(ctx)
+		timer.Reset(next)
+	}
+}
+
+// idle is how long an outbox with nothing to do waits for a wake-up it missed.
+const idle = 30 * time.Second
+
+// drain writes all that is due and returns when to look again.
+func (o *outbox) drain(ctx context.Context) time.Duration {
+	for ctx.Err() == nil {
+		var due []*inbox.Item
+		var next int64
+		err := o.k.Store().View(ctx, func(tx store.ReadTx) (err error) {
+			due, next, err = inbox.Next(tx, o.name, o.now().UnixMilli(), 32)
+			return err
+		})
+		if err != nil {
+			o.log.Warn("outbox cannot read its queue", "err", err)
+			return time.Second
+		}
+		if len(due) == 0 {
+			if next == 0 {
+				return idle
+			}
+			return min(max(time.Duration(next-o.now().UnixMilli())*time.Millisecond, time.Millisecond), idle)
+		}
+		for _, it := range due {
+			if ctx.Err() != nil {
+				return idle
+			}
+			if err := o.write(ctx, it.ID); err != nil {
+				o.log.Warn("outbox cannot record a write", "item", it.ID, "err", err)
+				return time.Second
+			}
+		}
+	}
+	return idle
+}
+
+// draft is what is to be written for an item right now.
+type draft struct {
+	out   chat.Outgoing
+	want  uint64
+	drawn string
+	// first press of a person this card tells of the gate
+	gate *kernel.Gate
+}
+
+// write brings one item up to date outside. An error means that the outcome
+// could not be recorded; the platform's failures are recorded as such.
+func (o *outbox) write(ctx context.Context, id string) error {
+	var it *inbox.Item
+	var look bool
+	var d *draft
+	err := o.k.Store().Update(ctx, func(tx store.Tx) (err error) {
+		if it, look, err = inbox.Over(tx).Start(id); err != nil || it == nil {
+			return err
+		}
+		d, err = o.draw(tx, it)
+		if err == nil && it.Message != "" && d.drawn == it.Drawn {
+			// Nothing of it would look different: record that, write nothing.
+			_, err = inbox.Over(tx).Wrote(id, it.Message, it.Drawn, d.want)
+			it = nil
+		}
+		return err
+	})
+	if err != nil || it == nil {
+		return err
+	}
+	failpoint.Hit("outbox_started")
+	ref, err := o.put(ctx, it, look, d)
+	failpoint.Hit("outbox_written")
+	// From here on the outcome is recorded even while stopping.
+	ctx = context.WithoutCancel(ctx)
+	if err != nil {
+		o.log.Info("write failed", "item", id, "kind", chat.KindOf(err), "err", err)
+		return o.failed(ctx, id, err)
+	}
+	return o.k.Store().Update(ctx, func(tx store.Tx) error {
+		first, err := inbox.Over(tx).Wrote(id, ref.Message, d.drawn, d.want)
+		if err != nil || !first || d.gate == nil || d.gate.Notified || d.gate.Status != kernel.GateOpen {
+			return err
+		}
+		// The person has been told; a tick need not ask the host to tell again.
+		_, err = o.k.DoTx(tx, &kernel.NotifyGate{Goal: d.gate.Goal, Gate: d.gate.ID}, kernel.Options{By: kernel.Actor{Kind: kernel.ByBot, Surface: o.name}})
+		if e, ok := errors.AsType[*kernel.Error](err); ok && e.Class == kernel.Conflict {
+			return nil
+		}
+		return err
+	})
+}
+
+func (o *outbox) failed(ctx context.Context, id string, err error) error {
+	var after time.Duration
+	why := string(chat.KindOf(err))
+	if e, ok := errors.AsType[*chat.Error](err); ok {
+		after = e.After
+		if e.Code != "" {
+			why += ": " + e.Code
+		}
+	}
+	return o.k.Store().Update(ctx, func(tx store.Tx) error {
+		return inbox.Over(tx).Failed(id, chat.KindOf(err), after, why)
+	})
+}
+
+// put sends or updates. When an earlier send may already be outside it looks
+// first: nothing is ever sent blindly a second time.
+func (o *outbox) put(ctx context.Context, it *inbox.Item, look bool, d *draft) (chat.Ref, error) {
+	ref := chat.Ref{Place: it.Place, Message: it.Message}
+	if look {
+		if !o.adapter.Caps().Find && it.Kind == inbox.Text {
+			return ref, &chat.Error{Kind: chat.Invalid, Code: "cannot_look_up"}
+		}
+		if o.adapter.Caps().Find {
+			// Clocks of two machines differ: begin a little earlier.
+			found, ok, err := o.adapter.Find(ctx, it.Place, it.Key, time.UnixMilli(it.First).Add(-2*time.Minute))
+			if err != nil {
+				if chat.KindOf(err) == chat.Invalid {
+					return ref, err
+				}
+				// Still unknown: keep looking rather than send again.
+				e := &chat.Error{Kind: chat.UnknownOutcome, Code: "lookup_failed", Err: err}
+				return ref, e
+			}
+			if ok {
+				ref = found
+			}
+		}
+	}
+	if ref.Message == "" {
+		return o.adapter.Send(ctx, d.out)
+	}
+	if it.Kind == inbox.Text {
+		return ref, nil
+	}
+	return ref, o.adapter.Update(ctx, ref, d.out)
+}
+
+// draw renders the newest state of an item in the same transaction that starts
+// the write.
+func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
+	d := &draft{want: it.Want, out: chat.Outgoing{Key: it.Key, Place: it.Place, Text: it.Text}}
+	if it.Kind == inbox.GateCard {
+		r, err := o.k.ReaderOf(tx)
+		if err != nil {
+			return nil, err
+		}
+		g := r.Gate(it.Goal, it.Gate)
+		if err := r.Err(); err != nil {
+			return nil, err
+		}
+		if g == nil {
+			return d, nil
+		}
+		c := cards.GateCopy{Zone: o.zone}
+		if it.Confirm != nil {
+			c.Confirming = it.Confirm.Option
+		}
+		for _, b := range it.Buttons {
+			c.Actions = append(c.Actions, cards.Action{ID: b.ID, Step: b.Step, Option: b.Option})
+		}
+		card := cards.Gate(view.GateOf(r, g), c)
+		if err := r.Err(); err != nil {
+			return nil, err
+		}
+		d.gate, d.out.Card, d.out.Text = g, &card, chat.PlainText(card)
+	}
+	b, err := json.Marshal([]any{d.out.Card, d.out.Text})
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(b)
+	d.drawn = hex.EncodeToString(sum[:16])
+	return d, nil
+}

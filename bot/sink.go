@@ -1,0 +1,251 @@
+// Package bot is the daemon: it holds the workspace, serves the local API and
+// page, lets chat events in and writes what is owed. It is the only room that
+// may know all others.
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"loopx/adapters/chat"
+	"loopx/inbox"
+	"loopx/kernel"
+	"loopx/kernel/store"
+	"loopx/kernel/store/failpoint"
+	"loopx/kernel/view"
+	"loopx/routing"
+)
+
+// sink is the way of every event of one connection: dedupe, verdict, effect and
+// mark in one transaction; the adapter acknowledges after it is durable.
+type sink struct {
+	k        *kernel.Kernel
+	platform chat.Platform
+	log      *slog.Logger
+	// local resolves the people of the page, who prove themselves to it and not
+	// through a link; nil on platforms.
+	local func(chat.User) (kernel.Actor, bool)
+}
+
+// Accept implements chat.Sink.
+func (s *sink) Accept(ctx context.Context, e chat.Event) (chat.Answer, error) {
+	failpoint.Hit("sink_received")
+	var answer chat.Answer
+	err := s.k.Store().Update(ctx, func(tx store.Tx) error {
+		var err error
+		answer, err = s.handle(tx, e)
+		return err
+	})
+	if err != nil {
+		s.log.Warn("event not accepted", "event", e.ID, "kind", e.Kind, "err", err)
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return chat.Answer{}, err
+		}
+		return chat.Answer{}, kernel.AsError(err)
+	}
+	failpoint.Hit("sink_committed")
+	return answer, nil
+}
+
+func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
+	in := inbox.Over(tx)
+	if m, err := in.Seen(e); err != nil || m != nil {
+		if err != nil {
+			return chat.Answer{}, err
+		}
+		return m.Answer, nil
+	}
+	r, err := s.k.ReaderOf(tx)
+	if err != nil {
+		return chat.Answer{}, err
+	}
+	actor, known := s.actor(r, e)
+	v := routing.Decide(e, routing.Facts{Linked: known})
+	answer, err := s.act(tx, in, r, e, v, actor, known)
+	if err == nil {
+		err = r.Err()
+	}
+	if err != nil {
+		return chat.Answer{}, err
+	}
+	verdict := string(v.Action)
+	if v.Action == routing.Drop {
+		verdict = "drop:" + v.Reason
+		if err := in.Count(verdict); err != nil {
+			return chat.Answer{}, err
+		}
+		if v.Reason == routing.ReasonSelf || v.Reason == routing.ReasonMalformed {
+			return answer, nil // own messages never become rows
+		}
+	}
+	return answer, in.Handled(e, verdict, answer)
+}
+
+func (s *sink) actor(r *kernel.Reader, e chat.Event) (kernel.Actor, bool) {
+	if s.local != nil {
+		return s.local(e.Sender)
+	}
+	return inbox.ActorOf(r, s.platform, e)
+}
+
+func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v routing.Verdict, actor kernel.Actor, known bool) (chat.Answer, error) {
+	switch v.Action {
+	case routing.Press:
+		out, err := in.Press(s.k, e, actor, known)
+		if err != nil {
+			return chat.Answer{}, err
+		}
+		if err := in.Count("press:" + out.Code); err != nil {
+			return chat.Answer{}, err
+		}
+		return chat.Answer{Notice: pressWords(out)}, nil
+	case routing.Link, routing.Burn:
+		text, err := s.link(tx, in, e, v)
+		if err != nil || text == "" {
+			return chat.Answer{}, err
+		}
+		return chat.Answer{}, in.AddText("link/"+e.Place.Connection+"/"+e.Message.ID, e.Place, text)
+	case routing.Command, routing.Unknown:
+		text, err := commandWords(r, v.Word)
+		if err != nil {
+			return chat.Answer{}, err
+		}
+		return chat.Answer{}, in.AddText("reply/"+e.Place.Connection+"/"+e.Place.Conversation+"/"+e.Message.ID, e.Place, text)
+	case routing.Stray:
+		if err := in.Count("stray_message"); err != nil {
+			return chat.Answer{}, err
+		}
+		// One notice a day and identity: the key is the meaning.
+		day := r.Now() / (24 * 3600 * 1000)
+		text := "I don't know you here yet. " + askToAdd(r) + " 我还不认识你，请让所有者添加你。"
+		return chat.Answer{}, in.AddText(fmt.Sprintf("stray/%s/%s/%s/%d", e.Place.Connection, e.Sender.Tenant, e.Sender.ID, day), e.Place, text)
+	}
+	return chat.Answer{}, nil
+}
+
+func askToAdd(r *kernel.Reader) string {
+	if p := r.Person("owner"); p != nil && p.Name != "owner" {
+		return "Ask " + p.Name + " to add you."
+	}
+	return "Ask the owner to add you: they run `loopx link`."
+}
+
+// link redeems or burns a one-time code.
+func (s *sink) link(tx store.Tx, in *inbox.Tx, e chat.Event, v routing.Verdict) (string, error) {
+	ok, err := in.TryLink(e)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		if v.Action == routing.Burn {
+			return "", nil
+		}
+		return "Too many codes were tried. Wait an hour, then ask for a new one with `loopx link`.", nil
+	}
+	rec, err := s.k.DoTx(tx, &kernel.RedeemLinkCode{
+		Digest: kernel.CodeDigest(v.Word), Platform: string(s.platform), Connection: e.Place.Connection,
+		Tenant: e.Sender.Tenant, User: e.Sender.ID, UserName: e.Sender.Name, Private: e.Place.Conversation, Burn: v.Action == routing.Burn,
+	}, kernel.Options{By: kernel.Actor{Kind: kernel.ByBot, Surface: string(s.platform)}})
+	if err != nil {
+		if e, ok := errors.AsType[*kernel.Error](err); ok && e.Class == kernel.NotFound {
+			if v.Action == routing.Burn {
+				return "", nil
+			}
+			return "I don't know this code, or it is older than ten minutes. A new one comes from `loopx link`.", nil
+		}
+		return "", err
+	}
+	if v.Action == routing.Burn {
+		return "That code was typed where others can read it, so it no longer works. Get a new one with `loopx link` and send it to me privately.", nil
+	}
+	if strings.Contains(string(rec.Result), `"status":"linked"`) {
+		return "You are linked already.", nil
+	}
+	return "Almost done. The machine where loopx runs now shows your account: confirm it there (`loopx link confirm`). Decisions will come here.", nil
+}
+
+// pressWords is what only the person who pressed is told. A decision that was
+// just made says nothing here: the card itself shows it.
+func pressWords(o inbox.Outcome) string {
+	code := ""
+	if o.Gate != nil {
+		code = o.Gate.Code
+	}
+	switch o.Code {
+	case "answered", "confirm", "back":
+		return ""
+	case "already":
+		return "You decided " + code + " already: " + o.Gate.Answer.Label + ". Nothing was done twice."
+	case "decided":
+		return code + " was already decided by " + o.Gate.Answer.Name + ": " + o.Gate.Answer.Label + "."
+	case "withdrawn":
+		return code + " was taken back. There is nothing to decide."
+	case "expired":
+		return code + " has expired. Expiry grants nothing; the agent can ask again."
+	case "stale":
+		return "This card is out of date. The new one is below."
+	case "confirm_expired":
+		return "The first press is more than a minute old. Press again to start over."
+	case "wrong_person":
+		return "Somebody else pressed first. They confirm it, or it starts over in a minute."
+	case "denied":
+		return "You are linked, but " + code + " waits for an owner."
+	case "bad_reason":
+		return "The reason was not accepted: it is too long or holds control characters. Nothing was decided."
+	case "not_linked":
+		if o.Owner != "" && o.Owner != "owner" {
+			return "I don't know you here yet. Ask " + o.Owner + " to add you. 我还不认识你，请让 " + o.Owner + " 添加你。"
+		}
+		return "I don't know you here yet. Ask the owner to add you. 我还不认识你，请让所有者添加你。"
+	case "other_place":
+		return "This is a copy of a card. Press on the original."
+	}
+	return "This button is not supported any more."
+}
+
+// commandWords answers a chat command; each is a view and calls no model.
+func commandWords(r *kernel.Reader, word string) (string, error) {
+	switch word {
+	case "status":
+		v, err := view.Run(r, &view.Goals{})
+		if err != nil {
+			return "", err
+		}
+		goals := v.(view.GoalsView).Goals
+		if len(goals) == 0 {
+			return "There is no goal yet. Start one with: loopx goal create --goal-id ID --objective TEXT", nil
+		}
+		var b strings.Builder
+		for i, g := range goals {
+			if i == 5 {
+				fmt.Fprintf(&b, "\n… %d more: loopx status", len(goals)-i)
+				break
+			}
+			if i > 0 {
+				b.WriteString("\n\n")
+			}
+			fmt.Fprintf(&b, "%s\nObjective  %s\nNext  %s\nNeeds you  %s\nEvidence  %s\nContinues  %s", g.Title, g.Objective, g.Next, g.NeedsYou, g.Evidence, g.Continues)
+		}
+		return b.String(), nil
+	case "gates":
+		v, err := view.Run(r, &view.Gates{Limit: 10})
+		if err != nil {
+			return "", err
+		}
+		gates := v.(view.GatesView).Gates
+		if len(gates) == 0 {
+			return "Nothing waits for you.", nil
+		}
+		var b strings.Builder
+		for _, g := range gates {
+			fmt.Fprintf(&b, "%s  %s (%s)\n", g.Code, g.Question, g.GoalTitle)
+		}
+		return strings.TrimSpace(b.String()), nil
+	case "help":
+		return "I show decisions as cards here; press a button to answer one.\nstatus  how each goal is\ngates  what waits for you\nhelp  this", nil
+	}
+	return "I know these words here: status, gates, help. Nothing was changed.", nil
+}

@@ -1,0 +1,118 @@
+package inbox
+
+import (
+	"encoding/json"
+
+	"loopx/adapters/chat"
+	"loopx/kernel"
+	"loopx/kernel/store"
+)
+
+// Mark says that an event was handled, and how it was answered, so that its
+// redelivery is answered again and done once. Marks outlive the longest
+// redelivery.
+type Mark struct {
+	At      int64       `json:"at"`
+	Verdict string      `json:"verdict"`
+	Answer  chat.Answer `json:"answer"`
+	Again   int         `json:"again,omitempty"`
+}
+
+// markKeepMS is longer than the longest redelivery of any platform.
+const markKeepMS = 8 * 24 * 3600 * 1000
+
+// key of an event: messages by conversation and message id, since one message
+// can come under two event ids; everything else by the platform's event id.
+func markKey(e chat.Event) []string {
+	if e.Message != nil && e.Message.ID != "" && (e.Kind == chat.MessageSent || e.Kind == chat.CommandSent) {
+		return []string{tblMark, e.Place.Connection, "m", e.Place.Conversation, e.Message.ID}
+	}
+	return []string{tblMark, e.Place.Connection, "e", string(e.Kind), e.ID}
+}
+
+// Seen returns the mark of an event that was handled before, counting the
+// repetition, or nil.
+func (t *Tx) Seen(e chat.Event) (*Mark, error) {
+	m, err := getRow[Mark](t.tx, markKey(e)...)
+	if m == nil || err != nil {
+		return nil, err
+	}
+	m.Again++
+	if err := t.Count("duplicate"); err != nil {
+		return nil, err
+	}
+	return m, t.put(m, markKey(e)...)
+}
+
+// Handled marks an event with its verdict and answer. It must be in the same
+// transaction as the event's effects.
+func (t *Tx) Handled(e chat.Event, verdict string, a chat.Answer) error {
+	return t.put(Mark{At: t.now, Verdict: verdict, Answer: a}, markKey(e)...)
+}
+
+// Prune forgets marks older than the longest redelivery and finished texts
+// older than a day; it returns how many rows it removed.
+func (t *Tx) Prune(limit int) (int, error) {
+	var old [][]byte
+	err := t.tx.Scan(store.Under(limit, tblMark), func(k, v []byte) bool {
+		var m Mark
+		if json.Unmarshal(v, &m) == nil && t.now-m.At > markKeepMS {
+			old = append(old, append([]byte(nil), k...))
+		}
+		return true
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, k := range old {
+		if err := t.tx.Delete(k); err != nil {
+			return 0, err
+		}
+	}
+	return len(old), nil
+}
+
+// linkTries is how many wrong codes an identity may type in an hour.
+const linkTries = 5
+
+// TryLink counts one attempt to redeem a code and says whether it may be made.
+func (t *Tx) TryLink(e chat.Event) (bool, error) {
+	key := []string{tblTry, e.Place.Connection, e.Sender.Tenant, e.Sender.ID}
+	times, err := getRow[[]int64](t.tx, key...)
+	if err != nil {
+		return false, err
+	}
+	recent := []int64{}
+	if times != nil {
+		for _, at := range *times {
+			if t.now-at < 3600*1000 && at <= t.now {
+				recent = append(recent, at)
+			}
+		}
+	}
+	if len(recent) >= linkTries {
+		return false, nil
+	}
+	return true, t.put(append(recent, t.now), key...)
+}
+
+// ActorOf is the kernel's actor for a sender of an event: a linked, confirmed
+// identity is its person; anybody else is nobody.
+func ActorOf(r *kernel.Reader, platform chat.Platform, e chat.Event) (kernel.Actor, bool) {
+	if e.Sender.Kind != chat.Human || e.Sender.ID == "" {
+		return kernel.Actor{}, false
+	}
+	p := r.Principal(string(platform), e.Place.Connection, e.Sender.Tenant, e.Sender.ID)
+	if p == nil || p.Status != "linked" {
+		return kernel.Actor{}, false
+	}
+	person := r.Person(p.Person)
+	if person == nil {
+		return kernel.Actor{}, false
+	}
+	a := kernel.Actor{Kind: kernel.ByPerson, ID: person.ID, Name: person.Name, Surface: string(platform)}
+	if person.Owner {
+		a.Kind = kernel.ByOwner
+	}
+	return a, true
+}

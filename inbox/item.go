@@ -1,0 +1,199 @@
+// Package inbox keeps what people said and what we owe them: marks of events
+// that were handled, card instances, and the outbox. Its rows are queue rows:
+// pruned, never replayed. One transaction may touch them and the kernel's.
+package inbox
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"loopx/adapters/chat"
+	"loopx/kernel/store"
+)
+
+// Tables of this room; each key starts with one of these.
+const (
+	tblMark    = "im" // connection, event or message -> Mark
+	tblItem    = "it" // item -> Item
+	tblDue     = "iq" // connection, due time, item
+	tblAction  = "ib" // opaque action id -> Button
+	tblSubject = "is" // goal, gate, item
+	tblCursor  = "ip" // journal position of the projector
+	tblCount   = "in" // name -> counter
+	tblTry     = "il" // connection, tenant, user -> hours with attempts
+)
+
+// Kinds of items.
+const (
+	GateCard = "gate" // a copy of a gate's card, redrawn as the gate changes
+	Text     = "text" // one message, written once
+)
+
+// States of an item on its way out.
+const (
+	Ready   = "ready"   // nothing of it is outside yet, or a redraw is wanted
+	Sending = "sending" // a write was started and its outcome not recorded
+	Sent    = "sent"    // the platform named the message, or a lookup found it
+	Lost    = "unknown" // the outcome is not known and must be looked up
+	Dead    = "dead"    // it will not be tried again by itself
+)
+
+// Item is one outward message we owe: a card instance or a text. It keeps which
+// card is dirty, never its content: ten changes in a second are one update.
+type Item struct {
+	ID    string     `json:"id"`
+	Kind  string     `json:"kind"`
+	Key   string     `json:"key"` // idempotency key of the first send
+	Place chat.Place `json:"place"`
+	Goal  string     `json:"goal,omitempty"`
+	Gate  string     `json:"gate,omitempty"`
+	Text  string     `json:"text,omitempty"`
+	// Want counts the reasons to draw it, Done how many the last drawing knew.
+	Want uint64 `json:"want"`
+	Done uint64 `json:"done"`
+	// Drawn is the digest of the content that is outside.
+	Drawn   string `json:"drawn,omitempty"`
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"` // the platform's id once sent
+	// First is when the first write was started, where a lookup begins. UTC ms.
+	First   int64  `json:"first,omitempty"`
+	Tries   int    `json:"tries,omitempty"`
+	Due     int64  `json:"due,omitempty"` // 0 = not in the queue
+	Created int64  `json:"created"`
+	Why     string `json:"why,omitempty"` // of Dead
+	// Gen is the generation of live buttons; older ones are stale.
+	Gen     int      `json:"gen"`
+	Buttons []Button `json:"buttons,omitempty"`
+	// Confirm is set between the two presses of a protected answer.
+	Confirm *Confirm `json:"confirm,omitempty"`
+}
+
+// Button is what an opaque action id stands for.
+type Button struct {
+	ID     string `json:"id"`
+	Item   string `json:"item"`
+	Gen    int    `json:"gen"`
+	Step   string `json:"step"` // answer, confirm, back
+	Option string `json:"option,omitempty"`
+	Digest string `json:"digest"` // of the gate as it was shown
+}
+
+// Steps of a button.
+const (
+	StepAnswer  = "answer"
+	StepConfirm = "confirm"
+	StepBack    = "back"
+)
+
+// Confirm is a first press that waits for its second.
+type Confirm struct {
+	Option string `json:"option"`
+	Person string `json:"person"`
+	Until  int64  `json:"until_steady"`
+}
+
+// Tx is the inbox's view of a transaction.
+type Tx struct {
+	tx  store.Tx
+	now int64
+}
+
+// Over opens the inbox's tables in a transaction.
+func Over(tx store.Tx) *Tx { return &Tx{tx: tx, now: tx.Now()} }
+
+func getRow[T any](tx store.ReadTx, key ...string) (*T, error) {
+	b, err := tx.Get(store.Key(key...))
+	if b == nil || err != nil {
+		return nil, err
+	}
+	v := new(T)
+	if err := json.Unmarshal(b, v); err != nil {
+		return nil, fmt.Errorf("%w: an inbox row does not decode: %v", store.ErrCorrupt, err)
+	}
+	return v, nil
+}
+
+func (t *Tx) put(v any, key ...string) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return t.tx.Put(store.Key(key...), b)
+}
+
+// Load returns an item or nil.
+func Load(tx store.ReadTx, id string) (*Item, error) { return getRow[Item](tx, tblItem, id) }
+
+// save writes an item and keeps its place in the queue true.
+func (t *Tx) save(it *Item, due int64) error {
+	if it.Due != 0 && it.Due != due {
+		if err := t.tx.Delete(store.Key(tblDue, it.Place.Connection, store.I64(it.Due), it.ID)); err != nil {
+			return err
+		}
+	}
+	if due != 0 && it.Due != due {
+		if err := t.tx.Put(store.Key(tblDue, it.Place.Connection, store.I64(due), it.ID), nil); err != nil {
+			return err
+		}
+	}
+	it.Due = due
+	return t.put(it, tblItem, it.ID)
+}
+
+// want marks an item dirty, due now. A dead item stays dead.
+func (t *Tx) want(it *Item) error {
+	it.Want++
+	if it.State == Dead {
+		return t.put(it, tblItem, it.ID)
+	}
+	due := t.now
+	if it.Due != 0 && it.Tries > 0 {
+		due = it.Due // a back-off in force is not cut short by more reasons
+	}
+	return t.save(it, due)
+}
+
+// Count adds one to a named counter.
+func (t *Tx) Count(name string) error {
+	n, err := Counter(t.tx, name)
+	if err != nil {
+		return err
+	}
+	return t.put(n+1, tblCount, name)
+}
+
+// Counter reads a named counter.
+func Counter(tx store.ReadTx, name string) (uint64, error) {
+	n, err := getRow[uint64](tx, tblCount, name)
+	if n == nil || err != nil {
+		return 0, err
+	}
+	return *n, nil
+}
+
+// Counters lists the counters.
+func Counters(tx store.ReadTx) (map[string]uint64, error) {
+	out := map[string]uint64{}
+	var bad error
+	err := tx.Scan(store.Under(1000, tblCount), func(k, v []byte) bool {
+		var n uint64
+		if bad = json.Unmarshal(v, &n); bad != nil {
+			return false
+		}
+		out[store.LastPart(k)] = n
+		return true
+	})
+	if err == nil {
+		err = bad
+	}
+	return out, err
+}
+
+// opaque is a random id of 128 bits for a button or an item.
+func opaque(prefix string) string {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b)
+	return prefix + hex.EncodeToString(b)
+}

@@ -1,0 +1,169 @@
+package inbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"loopx/adapters/chat"
+	"loopx/kernel"
+	"loopx/kernel/store"
+)
+
+// short digests a meaning into a key every platform takes (Lark: 50 characters).
+func short(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// cardKey derives an item's key from what it means: this gate, in this place.
+func cardKey(g *kernel.Gate, p chat.Place) string {
+	return short("gate", g.Goal, g.ID, p.Connection, p.Conversation, p.Thread)
+}
+
+// batch bounds the journal records of one projection transaction.
+const batch = 32
+
+// Project follows the journal from the cursor. It makes a card in every place
+// that should show a gate and marks the copies of changed gates dirty, in one
+// transaction with the cursor, so that what any process committed is shown
+// exactly once. places gives where a gate's card belongs. It returns whether
+// more records may be waiting.
+func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.Gate) []chat.Place) (more bool, err error) {
+	r, err := k.ReaderOf(t.tx)
+	if err != nil {
+		return false, err
+	}
+	cursor, err := getRow[uint64](t.tx, tblCursor)
+	if err != nil {
+		return false, err
+	}
+	after := uint64(0)
+	if cursor != nil {
+		after = *cursor
+	}
+	records := r.Journal(after, batch)
+	if err := r.Err(); err != nil || len(records) == 0 {
+		return false, err
+	}
+	gates := map[string]*kernel.Gate{}
+	for _, rec := range records {
+		for i := range rec.Events {
+			e := &rec.Events[i]
+			switch {
+			case e.Gate != nil && e.Type != kernel.GateNotified:
+				gates[e.Gate.ID] = e.Gate
+			case e.Type == kernel.PrincipalChanged && e.Principal.Status == "linked":
+				for _, g := range openGates(r) {
+					gates[g.ID] = g
+				}
+			}
+		}
+		after = rec.Seq
+	}
+	for _, g := range gates {
+		now := r.Gate(g.Goal, g.ID)
+		if now == nil {
+			continue
+		}
+		if err := t.show(now, places(r, now)); err != nil {
+			return false, err
+		}
+	}
+	if err := r.Err(); err != nil {
+		return false, err
+	}
+	return len(records) == batch, t.put(after, tblCursor)
+}
+
+// Behind says whether the journal has records the projector has not shown.
+func Behind(tx store.ReadTx, head uint64) (bool, error) {
+	c, err := getRow[uint64](tx, tblCursor)
+	if err != nil {
+		return false, err
+	}
+	return c == nil && head > 0 || c != nil && *c < head, nil
+}
+
+// show brings every copy of a gate up to date and adds missing ones while the
+// gate can be answered.
+func (t *Tx) show(g *kernel.Gate, places []chat.Place) error {
+	var ids []string
+	err := t.tx.Scan(store.Under(1000, tblSubject, g.Goal, g.ID), func(k, _ []byte) bool {
+		ids = append(ids, store.LastPart(k))
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		it, err := Load(t.tx, id)
+		if err != nil {
+			return err
+		}
+		if it == nil {
+			continue
+		}
+		if g.Status != kernel.GateOpen {
+			it.Confirm = nil
+		}
+		if g.Status != kernel.GateOpen && len(it.Buttons) == 0 {
+			err = t.want(it) // nothing to take away, only words to change
+		} else {
+			err = t.redraw(it, g)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if g.Status != kernel.GateOpen {
+		return nil
+	}
+	for _, p := range places {
+		if _, err := t.AddCard(g, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Expire redraws the cards of gates whose date has passed since they were
+// drawn, and takes back confirm steps nobody finished.
+func (t *Tx) Expire(k *kernel.Kernel) error {
+	r, err := k.ReaderOf(t.tx)
+	if err != nil {
+		return err
+	}
+	for _, g := range openGates(r) {
+		var ids []string
+		err := t.tx.Scan(store.Under(1000, tblSubject, g.Goal, g.ID), func(key, _ []byte) bool {
+			ids = append(ids, store.LastPart(key))
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			it, err := Load(t.tx, id)
+			if err != nil || it == nil {
+				return err
+			}
+			late := it.Confirm != nil && it.Confirm.Until < r.Steady()
+			if late || g.Expired(t.now) && len(it.Buttons) > 0 {
+				it.Confirm = nil
+				if err := t.redraw(it, g); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return r.Err()
+}
+
+func openGates(r *kernel.Reader) []*kernel.Gate {
+	var out []*kernel.Gate
+	for _, goal := range r.Goals(1000) {
+		out = append(out, r.OpenGates(goal.ID, 1000)...)
+	}
+	return out
+}
