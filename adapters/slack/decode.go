@@ -377,7 +377,7 @@ func decodeSlash(f frame, id identity) (decoded, error) {
 		Message: &chat.Message{ID: "slash:" + c.Trigger, Text: strings.TrimRight(c.Command+" "+text, " "), Mentions: mentions},
 		Press:   &chat.Press{Trigger: c.Trigger, Reply: c.Reply},
 	}
-	return withSender(ev, c.User, "", "", id), nil
+	return withSender(ev, c.User, "", c.Team, id), nil
 }
 
 // private tells a one-to-one conversation: events name the type, interactions

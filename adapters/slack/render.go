@@ -93,14 +93,14 @@ func footer(c chat.Card) string {
 // evidence is one line of proofs; an address is clickable only when it is http
 // or https, and its host is shown.
 func evidence(lang string, list []chat.Evidence) api.RichTextElement {
-	var els []api.RichTextSectionElement
+	els := []api.RichTextSectionElement{textOf(either(lang == "zh", "Evidence: ", "证据："), nil)}
 	for i, e := range list {
 		if i > 0 {
 			els = append(els, textOf(" · ", nil))
 		}
 		if host, ok := chat.SafeURL(e.URL); ok {
 			els = append(els, api.NewRichTextSectionLinkElement(e.URL, e.Text, nil))
-			if !strings.Contains(e.Text, host) {
+			if e.Text != host && e.Text != e.URL { // a label may hold any host's name
 				els = append(els, textOf(" ("+host+")", nil))
 			}
 		} else {
@@ -187,7 +187,8 @@ const (
 	maxFacts    = 20
 	maxAllField = 20
 	maxEvidence = 10
-	maxButtons  = 50
+	maxButtons  = 25
+	maxLinks    = 3000 // characters of all addresses
 )
 
 // fit makes every text visible and cuts what no limit allows.
@@ -214,6 +215,7 @@ func fit(c chat.Card) drawn {
 		b.Label = atLeast(chat.Visible(b.Label))
 		return b
 	})
+	d.links()
 	d.shrink()
 	return d
 }
@@ -258,7 +260,7 @@ func cutNoted(s string, limit int, lang string) string {
 		return s
 	}
 	note := func(gone int) string {
-		return either(lang == "zh", fmt.Sprintf(" … [另有 %d 字]", gone), fmt.Sprintf(" … [%d more characters]", gone))
+		return either(lang == "zh", fmt.Sprintf(" … [%d more characters]", gone), fmt.Sprintf(" … [另有 %d 字]", gone))
 	}
 	room := max(limit-units(note(total)), 0)
 	at := cutAt(s, room)
@@ -268,38 +270,73 @@ func cutNoted(s string, limit int, lang string) string {
 	return s[:at] + note(total-units(s[:at]))
 }
 
-// shrink brings all texts together below maxCard by cutting the longest ones.
+// shrink brings all texts together below maxCard: the longest ones are cut to
+// one common length, the greatest that fits.
 func (d *drawn) shrink() {
-	for range 64 {
-		over := d.total() - maxCard
-		if over <= 0 {
-			return
+	if d.total() <= maxCard {
+		return
+	}
+	all := d.cuttable()
+	full := make([]string, len(all))
+	for i, p := range all {
+		full[i] = *p
+	}
+	low, high := minCut, maxSection
+	for low < high { // the greatest length at which everything fits
+		mid := (low + high + 1) / 2
+		if d.cutAll(all, full, mid); d.total() <= maxCard {
+			low = mid
+		} else {
+			high = mid - 1
 		}
-		longest := &d.Question
-		for _, p := range d.cuttable() {
-			if units(*p) > units(*longest) {
-				longest = p
-			}
-		}
-		*longest = cutNoted(*longest, max(units(*longest)-over, units(*longest)/2, 80), d.Lang)
+	}
+	d.cutAll(all, full, low)
+}
+
+// minCut leaves room for the note; the bounds of the lists keep a card of
+// nothing but such stumps below maxCard.
+const minCut = 40
+
+func (d *drawn) cutAll(all []*string, full []string, limit int) {
+	for i, p := range all {
+		*p = cutNoted(full[i], limit, d.Lang)
 	}
 }
 
 func (d *drawn) cuttable() []*string {
-	out := []*string{&d.Outcome}
+	out := []*string{&d.Question, &d.Outcome, &d.Card.Footer}
 	for i := range d.Quotes {
 		out = append(out, &d.Quotes[i].Text)
 	}
 	for i := range d.Options {
-		out = append(out, &d.Options[i].Consequence)
+		out = append(out, &d.Options[i].Label, &d.Options[i].Consequence)
 	}
 	for i := range d.Facts {
 		out = append(out, &d.Facts[i])
 	}
 	for i := range d.Fields {
-		out = append(out, &d.Fields[i].Value)
+		out = append(out, &d.Fields[i].Label, &d.Fields[i].Value)
+	}
+	for i := range d.Evidence {
+		out = append(out, &d.Evidence[i].Text)
 	}
 	return out
+}
+
+// links drops addresses beyond what one card has room for; their texts stay.
+func (d *drawn) links() {
+	room, gone := maxLinks, 0
+	for i := range d.Evidence {
+		if n := units(d.Evidence[i].URL); n > room {
+			d.Evidence[i].URL = ""
+			gone++
+		} else {
+			room -= n
+		}
+	}
+	if gone > 0 {
+		d.notes = append(d.notes, either(d.Lang == "zh", fmt.Sprintf("… %d links left out", gone), fmt.Sprintf("… 省略了 %d 个链接", gone)))
+	}
 }
 
 // total counts all texts, with room for the words the renderer adds.

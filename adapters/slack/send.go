@@ -44,7 +44,6 @@ func (a *Adapter) Send(ctx context.Context, out chat.Outgoing) (chat.Ref, error)
 	if out.Card != nil && chat.KindOf(err) == chat.Invalid && err != nil {
 		a.counts.add("card:refused")
 		a.cfg.Logger.Warn("Slack refused a card; its text is sent instead", "error", err)
-		out.Card = &chat.Card{}
 		ts, err = a.post(ctx, ref.Place, out.Key, []api.MsgOption{textOption(fallback(out), maxPost)})
 	}
 	if err != nil {
