@@ -1,0 +1,104 @@
+package api
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"loopx/bot/client"
+	"loopx/kernel"
+	"loopx/kernel/view"
+
+	"github.com/labstack/echo/v4"
+)
+
+// do runs a command. Who it comes from is decided here, by what the request
+// proves, and by no field of the command.
+func (s *Server) do(c echo.Context) error {
+	var req client.DoRequest
+	if err := readBody(c, &req); err != nil {
+		return err
+	}
+	cmd, err := kernel.DecodeCommand(req.Command, argsOf(req.Args))
+	if err != nil {
+		return err
+	}
+	owner := false
+	if req.OwnerToken != "" {
+		if owner = client.SameToken(req.OwnerToken, s.opt.OwnerToken); !owner {
+			return kernel.Errorf(kernel.Denied, "token_bad", "the owner token is not the one of this state folder").Try("use owner.token of the state folder")
+		}
+	}
+	rec, err := s.opt.Service.Do(c.Request().Context(), cmd, kernel.Options{
+		Key: req.Key, Preview: req.Preview, Plan: req.Plan, By: client.ActorOf(req.As.Agent, owner),
+	})
+	if err != nil {
+		return err
+	}
+	return answer(c, rec)
+}
+
+func (s *Server) query(c echo.Context) error {
+	var req client.QueryRequest
+	if err := readBody(c, &req); err != nil {
+		return err
+	}
+	q, err := view.DecodeQuery(req.Query, argsOf(req.Args))
+	if err != nil {
+		return err
+	}
+	raw, err := s.opt.Service.Query(c.Request().Context(), q)
+	if err != nil {
+		return err
+	}
+	return answer(c, raw)
+}
+
+func (s *Server) info(c echo.Context) error {
+	boot, _ := client.SystemClock{}.Boot()
+	var info client.Info
+	if s.opt.Info != nil {
+		info = s.opt.Info()
+	}
+	info.Version, info.API, info.PID, info.BootID = client.Version, client.API(), os.Getpid(), boot
+	info.Since, info.Home = s.since, s.opt.Home.Dir
+	if info.Connections == nil {
+		info.Connections = []client.Connection{}
+	}
+	return answer(c, info)
+}
+
+// argsOf lets a command without arguments leave them out.
+func argsOf(raw json.RawMessage) []byte {
+	if len(raw) == 0 {
+		return []byte("{}")
+	}
+	return raw
+}
+
+func readBody(c echo.Context, into any) error {
+	r := c.Request()
+	if r.Header.Get("Content-Type") != "application/json" {
+		return kernel.Errorf(kernel.Invalid, "bad_content_type", "the request's content type must be application/json")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, client.MaxBody))
+	if err != nil {
+		return err
+	}
+	// It has arrived. The answer may take longer than the request had.
+	if err := http.NewResponseController(c.Response().Writer).SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	return kernel.DecodeStrict(body, into)
+}
+
+// answer writes v whole, with its length, so that a cut answer is seen as one.
+func answer(c echo.Context, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, "application/json", b)
+}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"time"
+
+	"loopx/kernel"
+	"loopx/kernel/view"
+)
+
+// Client is a view.Service that asks the daemon of a state folder. It keeps no
+// connection; all methods may be called at the same time.
+type Client struct {
+	// Socket is the path to dial.
+	Socket string
+	// OwnerToken goes with commands whose Options.By is the owner.
+	OwnerToken string
+}
+
+var _ view.Service = (*Client)(nil)
+
+// New returns a client of the daemon that serves home, if one does.
+func New(home Home) *Client { return &Client{Socket: home.Socket()} }
+
+// Listening says whether somebody accepts connections on the socket.
+func (c *Client) Listening() bool {
+	conn, err := net.DialTimeout("unix", c.Socket, time.Second)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// Do implements view.Service. Of opt.By only the agent's label and the wish to
+// act as the owner travel; the daemon's door decides what they are worth. For
+// errors see NoDaemon and Again.
+func (c *Client) Do(ctx context.Context, cmd kernel.Command, opt kernel.Options) (kernel.Receipt, error) {
+	args, err := json.Marshal(cmd)
+	if err != nil {
+		return kernel.Receipt{}, kernel.AsError(err)
+	}
+	req := DoRequest{Command: cmd.Name(), Args: args, Key: opt.Key, Preview: opt.Preview, Plan: opt.Plan}
+	switch opt.By.Kind {
+	case kernel.ByAgent:
+		req.As.Agent = opt.By.ID
+	case kernel.ByOwner:
+		req.OwnerToken = c.OwnerToken
+	}
+	var rec kernel.Receipt
+	raw, err := c.post(ctx, PathDo, req)
+	if err != nil {
+		return kernel.Receipt{}, err
+	}
+	if err := json.Unmarshal(raw, &rec); err != nil {
+		return kernel.Receipt{}, badAnswer()
+	}
+	return rec, nil
+}
+
+// Query implements view.Service.
+func (c *Client) Query(ctx context.Context, q view.Query) (json.RawMessage, error) {
+	args, err := json.Marshal(q)
+	if err != nil {
+		return nil, kernel.AsError(err)
+	}
+	return c.post(ctx, PathQuery, QueryRequest{Query: q.Name(), Args: args})
+}
+
+// Info asks the daemon about itself.
+func (c *Client) Info(ctx context.Context) (Info, error) {
+	var info Info
+	raw, err := c.call(ctx, "GET", PathInfo, nil)
+	if err != nil {
+		return info, err
+	}
+	if json.Unmarshal(raw, &info) != nil || info.API == "" {
+		return info, badAnswer()
+	}
+	return info, nil
+}
+
+func badAnswer() error {
+	return kernel.Errorf(kernel.Unavailable, "bad_answer", "what listens on the socket does not answer like loopx").Try("loopx doctor")
+}
+
+func (c *Client) post(ctx context.Context, path string, req any) (json.RawMessage, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, kernel.AsError(err)
+	}
+	if len(body) > MaxBody {
+		return nil, kernel.Errorf(kernel.Invalid, "too_long", "the command is larger than 1 MiB (%d bytes)", len(body))
+	}
+	return c.call(ctx, "POST", path, body)
+}
+
+func (c *Client) call(ctx context.Context, method, path string, body []byte) (json.RawMessage, error) {
+	conn, a, err := request(ctx, c.Socket, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	raw, err := a.body()
+	if err != nil {
+		return nil, lost(err)
+	}
+	// A refusal of another version says so itself, in its own words.
+	if a.status == 200 {
+		if err := CheckAPI("loopx", "the daemon", a.api); err != nil {
+			return nil, err
+		}
+		return raw, nil
+	}
+	return nil, answerError(a.status, raw)
+}
