@@ -60,7 +60,9 @@ type Adapter interface {
 	// *Error of kind Auth or Invalid).
 	Run(ctx context.Context, sink Sink) error
 	// Send writes one message. Errors are *Error; kind UnknownOutcome means the
-	// platform may have it: look with Find before sending again.
+	// platform may have it: look with Find before sending again. The Ref then
+	// has no Message but the Place that was tried, which for Outgoing.To is
+	// known only after the private conversation was opened.
 	Send(ctx context.Context, out Outgoing) (Ref, error)
 	// Update replaces the content of a message. Repeating it is harmless.
 	Update(ctx context.Context, ref Ref, out Outgoing) error

@@ -83,7 +83,10 @@ type Event struct {
 	Attempt int `json:"attempt,omitempty"`
 }
 
-// Message is what was said.
+// Message is what was said. In Text the platform's markup is undone: escapes are
+// characters, a link is "label (address)", and a mention is "@" with the id of
+// its entry in Mentions, in the same order ("@U0ANA"), so that a command can
+// tell who is meant where. Text that only looks so has no entry.
 type Message struct {
 	ID          string       `json:"id"`
 	Parent      string       `json:"parent,omitempty"` // the message it replies to

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -233,6 +234,25 @@ func TestCutAt(t *testing.T) {
 	for _, tt := range tests {
 		if got := tt.s[:cutAt(tt.s, tt.limit)]; got != tt.want {
 			t.Errorf("cutAt(%q, %d) leaves %q, want %q", tt.s, tt.limit, got, tt.want)
+		}
+	}
+}
+
+func TestEscapeTo(t *testing.T) {
+	for _, s := range []string{strings.Repeat("&", 9000), strings.Repeat("x", 9000), strings.Repeat("&x<>", 1500), "short <b>"} {
+		got := escapeTo(s, maxText)
+		if units(got) > maxText || len(s) > 100 && (units(got) < maxText/2 || !strings.Contains(got, "more characters]")) {
+			t.Errorf("%.10s: %d units: %q", s, units(got), got[max(0, len(got)-60):])
+		}
+		var lost int
+		if _, note, ok := strings.Cut(got, " … ["); ok {
+			if _, err := fmt.Sscanf(note, "%d more", &lost); err != nil {
+				t.Fatal(err)
+			}
+			got, _, _ = strings.Cut(got, " … [")
+		}
+		if kept := units(unescape(got)); kept+lost != units(s) {
+			t.Errorf("%.10s: kept %d and counted %d of %d", s, kept, lost, units(s))
 		}
 	}
 }

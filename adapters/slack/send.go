@@ -107,11 +107,19 @@ func fallback(out chat.Outgoing) string {
 }
 
 func textOption(s string, limit int) api.MsgOption {
-	s = chat.Visible(s)
-	for cut := limit; units(escape(s)) > limit; cut -= max(units(escape(s))-limit, 1) {
-		s = cutNoted(s, cut, "")
+	return api.MsgOptionText(escapeTo(chat.Visible(s), limit), false)
+}
+
+// escapeTo escapes and keeps the result within limit: what is cut is cut before
+// the escaping, so that no escape is broken, and counted.
+func escapeTo(s string, limit int) string {
+	cut, out := s, escape(s)
+	for room := limit; units(out) > limit && room > 0; {
+		room = min(room-1, room*limit/units(out))
+		cut = cutNoted(s, room, "")
+		out = escape(cut)
 	}
-	return api.MsgOptionText(escape(s), false)
+	return out
 }
 
 // Update replaces a message. A card without buttons leaves none behind.
