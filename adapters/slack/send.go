@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
 	"time"
 
@@ -113,13 +114,12 @@ func textOption(s string, limit int) api.MsgOption {
 // escapeTo escapes and keeps the result within limit: what is cut is cut before
 // the escaping, so that no escape is broken, and counted.
 func escapeTo(s string, limit int) string {
-	cut, out := s, escape(s)
-	for room := limit; units(out) > limit && room > 0; {
-		room = min(room-1, room*limit/units(out))
-		cut = cutNoted(s, room, "")
-		out = escape(cut)
+	if out := escape(s); units(out) <= limit {
+		return out
 	}
-	return out
+	// The longest cut that still fits when escaped.
+	room := sort.Search(limit, func(n int) bool { return units(escape(cutNoted(s, n+1, ""))) > limit })
+	return escape(cutNoted(s, room, ""))
 }
 
 // Update replaces a message. A card without buttons leaves none behind.
