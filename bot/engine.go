@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loopx/adapters/chat"
+	"loopx/adapters/console"
 	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/store"
@@ -46,7 +47,7 @@ func (e *engine) places(r *kernel.Reader, _ *kernel.Gate) []chat.Place {
 	for _, c := range e.conns {
 		known[c.name] = true
 		if c.platform == chat.Console {
-			out = append(out, chat.Place{Connection: c.name, Conversation: consoleHome})
+			out = append(out, chat.Place{Connection: c.name, Conversation: console.Conversation})
 		}
 	}
 	for _, p := range r.Principals(1000) {
@@ -57,9 +58,6 @@ func (e *engine) places(r *kernel.Reader, _ *kernel.Gate) []chat.Place {
 	}
 	return out
 }
-
-// consoleHome is the one conversation of the page.
-const consoleHome = "home"
 
 // startWriters starts projector and outboxes; startAdapters lets events in and
 // comes after everything that keeps them.

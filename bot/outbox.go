@@ -113,9 +113,9 @@ func (o *outbox) write(ctx context.Context, id string) error {
 	if err != nil || it == nil {
 		return err
 	}
-	failpoint.Hit("outbox_started")
+	failpoint.Hit(failpoint.OutboxStarted)
 	ref, err := o.put(ctx, it, look, d)
-	failpoint.Hit("outbox_written")
+	failpoint.Hit(failpoint.OutboxWritten)
 	// From here on the outcome is recorded even while stopping.
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {

@@ -32,7 +32,7 @@ type sink struct {
 
 // Accept implements chat.Sink.
 func (s *sink) Accept(ctx context.Context, e chat.Event) (chat.Answer, error) {
-	failpoint.Hit("sink_received")
+	failpoint.Hit(failpoint.SinkReceived)
 	var answer chat.Answer
 	err := s.k.Store().Update(ctx, func(tx store.Tx) error {
 		var err error
@@ -46,7 +46,7 @@ func (s *sink) Accept(ctx context.Context, e chat.Event) (chat.Answer, error) {
 		}
 		return chat.Answer{}, kernel.AsError(err)
 	}
-	failpoint.Hit("sink_committed")
+	failpoint.Hit(failpoint.SinkCommitted)
 	return answer, nil
 }
 

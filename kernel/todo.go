@@ -95,7 +95,7 @@ func (c *AddTodo) todo(r *reader, g *Goal, e *env) (*Todo, error) {
 			return nil, err
 		}
 	}
-	if c.Deferred || c.ResumeWhen != "" {
+	if c.Deferred || c.ResumeWhen != "" && v.Class == Work {
 		v.Status = TodoDeferred
 		if c.ResumeWhen == "" {
 			return nil, Errorf(Invalid, "missing_resume_when", "a deferred todo says when it resumes").Try("add --resume-when todo_done:ID, gate:ID, date:RFC3339 or event:KEY")

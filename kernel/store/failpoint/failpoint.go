@@ -23,6 +23,14 @@ const (
 	CompactSynced = "compact_synced"
 	// CompactRenamed: the compacted copy has the name, the folder was not synced.
 	CompactRenamed = "compact_renamed"
+	// SinkReceived: an event was decoded, nothing of it is in the store.
+	SinkReceived = "sink_received"
+	// SinkCommitted: an event's effects are durable, the platform has no ack.
+	SinkCommitted = "sink_committed"
+	// OutboxStarted: a write is recorded as begun, nothing has left.
+	OutboxStarted = "outbox_started"
+	// OutboxWritten: the platform has the write, its outcome is not recorded.
+	OutboxWritten = "outbox_written"
 )
 
 // Names lists every failpoint, so that a crash test cannot forget one.
@@ -31,5 +39,6 @@ func Names() []string {
 		BeforeCommit, AfterCommit,
 		BirthCreated, BirthSynced, BirthRenamed,
 		CompactSynced, CompactRenamed,
+		SinkReceived, SinkCommitted, OutboxStarted, OutboxWritten,
 	}
 }

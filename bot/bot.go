@@ -1,0 +1,208 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"loopx/adapters/chat"
+	"loopx/adapters/console"
+	"loopx/adapters/slack"
+	"loopx/bot/api"
+	"loopx/bot/client"
+	"loopx/bot/workspace"
+	"loopx/kernel"
+	"loopx/kernel/view"
+)
+
+// Options are what main makes of its flags.
+type Options struct {
+	Home   client.Home
+	Config Config
+	// Sim allows connections to simulators on this machine.
+	Sim bool
+	// PageAsOwner lets every page session act as the owner. Only the demo sets
+	// it, and says so.
+	PageAsOwner bool
+	Getenv      func(string) string
+	Logger      *slog.Logger
+	// Zone is the zone times are written in; the machine's unless told.
+	Zone *time.Location
+}
+
+// Bot is the daemon. New wires it, Start brings it up in the order that keeps
+// every event, Stop is the exact reverse.
+type Bot struct {
+	opt     Options
+	held    *api.Held
+	engine  *engine
+	server  *api.Server
+	page    *workspace.Page
+	console *console.Console
+	token   string
+	began   time.Time
+
+	mu   sync.Mutex // guards stop
+	stop []step     // what Stop undoes, newest last
+}
+
+// step is one named, bounded part of a stop.
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+// stepTime bounds each step of a stop.
+const stepTime = 5 * time.Second
+
+// New checks the options. Nothing is opened yet.
+func New(opt Options) (*Bot, error) {
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opt.Getenv == nil {
+		opt.Getenv = os.Getenv
+	}
+	if opt.Zone == nil {
+		opt.Zone = time.Local
+	}
+	for _, c := range opt.Config.Connections {
+		if c.BaseURL != "" && !opt.Sim {
+			return nil, kernel.Errorf(kernel.Invalid, "sim_only", "connection %s: base_url is for simulators", c.Name).Try("start with --sim, or remove base_url")
+		}
+	}
+	return &Bot{opt: opt}, nil
+}
+
+// Start takes the workspace and serves it. After an error everything that was
+// started is stopped again.
+func (b *Bot) Start(ctx context.Context) (err error) {
+	b.began = time.Now()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	if b.held, err = api.Hold(ctx, api.HoldOptions{Home: b.opt.Home, Command: "loopx-bot", Logger: b.opt.Logger}); err != nil {
+		return err
+	}
+	b.undo("state folder", func(context.Context) error { return b.held.Close() })
+	if b.token, err = b.opt.Home.Token(); err != nil {
+		return err
+	}
+	if err := b.connect(); err != nil {
+		return err
+	}
+	b.engine.startWriters()
+	b.undo("connections", b.engine.stop)
+	service := view.Local{K: b.held.Kernel}
+	if !b.opt.Config.Page.Off {
+		b.page = b.newPage(service)
+	}
+	b.server = api.New(api.Options{Service: service, Wake: b.held.Store.Watch, Info: b.info, OwnerToken: b.token, Home: b.opt.Home, Logger: b.opt.Logger})
+	if err := b.server.Start(); err != nil {
+		return err
+	}
+	b.undo("local API", b.server.Stop)
+	if b.page != nil {
+		if err := b.page.Start(ctx); err != nil {
+			return err
+		}
+		b.undo("page", b.page.Stop)
+	}
+	// Last: nothing arrives before it can be kept.
+	b.engine.startAdapters()
+	return nil
+}
+
+// Stop ends what Start began, newest first, each step bounded. It may be called
+// more than once.
+func (b *Bot) Stop(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs []error
+	for i := len(b.stop) - 1; i >= 0; i-- {
+		s := b.stop[i]
+		c, cancel := context.WithTimeout(ctx, stepTime)
+		if err := s.run(c); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.name, err))
+		}
+		cancel()
+	}
+	b.stop = nil
+	return errors.Join(errs...)
+}
+
+func (b *Bot) undo(name string, run func(context.Context) error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stop = append(b.stop, step{name, run})
+}
+
+// Failed is closed when a commit's outcome became unknown: stop and exit with
+// the code of class unknown.
+func (b *Bot) Failed() <-chan struct{} { return b.held.Failed() }
+
+// PageAddr is the page's address, empty without a page.
+func (b *Bot) PageAddr() string {
+	if b.page == nil {
+		return ""
+	}
+	return b.page.Addr()
+}
+
+// OpenFile writes the private file that opens a page session in a browser and
+// returns its path; empty without a page.
+func (b *Bot) OpenFile() string {
+	if b.page == nil {
+		return ""
+	}
+	file, err := b.page.OpenURL()
+	if err != nil {
+		b.opt.Logger.Warn("the page cannot be opened by file", "err", err)
+		return ""
+	}
+	return file
+}
+
+// connect makes the adapters: one explicit line per platform.
+func (b *Bot) connect() error {
+	k, log := b.held.Kernel, b.opt.Logger
+	b.engine = &engine{k: k, log: log, now: time.Now}
+	add := func(name string, p chat.Platform, a chat.Adapter, local func(chat.User) (kernel.Actor, bool)) {
+		b.engine.conns = append(b.engine.conns, &connection{
+			name: name, platform: p, adapter: a, sink: &sink{k: k, platform: p, log: log, local: local},
+			outbox: &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, log: log},
+		})
+	}
+	b.console = console.New(console.Options{Name: consoleName, Log: consoleLog{b.held.Store}})
+	add(consoleName, chat.Console, b.console, pagePerson)
+	for _, c := range b.opt.Config.Connections {
+		app, err := secret("connection "+c.Name+", app token", c.AppTokenEnv, c.AppTokenFile, b.opt.Getenv)
+		if err != nil {
+			return err
+		}
+		bot, err := secret("connection "+c.Name+", bot token", c.BotTokenEnv, c.BotTokenFile, b.opt.Getenv)
+		if err != nil {
+			return err
+		}
+		a, err := slack.New(slack.Config{Name: c.Name, AppToken: app, BotToken: bot, BaseURL: c.BaseURL, Sim: c.BaseURL != "", Logger: log})
+		if err != nil {
+			return kernel.Errorf(kernel.Invalid, "bad_connection", "connection %s: %s", c.Name, err)
+		}
+		add(c.Name, chat.Slack, a, nil)
+	}
+	return nil
+}
+
+// pagePerson is the page's own proof: its session says who acts.
+func pagePerson(u chat.User) (kernel.Actor, bool) {
+	if u.Tenant != console.Tenant || u.ID != console.Owner || u.Kind != chat.Human {
+		return kernel.Actor{}, false
+	}
+	return kernel.Actor{Kind: kernel.ByOwner, ID: "owner", Name: "owner", Surface: "page"}, true
+}

@@ -1,0 +1,64 @@
+package cards
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"loopx/adapters/chat"
+)
+
+// A golden file is what a person would see; look at it when it changes.
+func TestGolden(t *testing.T) {
+	var got bytes.Buffer
+	if code := Run(nil, &got, os.Stderr); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	path := filepath.Join("testdata", "cards.txt")
+	if update() {
+		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Fatalf("the cards changed; run with LOOPX_UPDATE=1 and look at %s\n%s", path, got.String())
+	}
+}
+
+func update() bool { return os.Getenv("LOOPX_UPDATE") != "" && flag.Parsed() }
+
+// Both languages have every word.
+func TestWordsComplete(t *testing.T) {
+	for _, lang := range []string{"en", "zh"} {
+		v := reflect.ValueOf(wordsOf(lang))
+		for i := range v.NumField() {
+			if v.Field(i).String() == "" {
+				t.Errorf("%s has no word for %s", lang, v.Type().Field(i).Name)
+			}
+		}
+	}
+}
+
+// Chat text needs no inside knowledge, and a settled card has no live buttons.
+func TestPlainLanguage(t *testing.T) {
+	for _, s := range Samples() {
+		text := strings.ToLower(chat.PlainText(s.Card))
+		for _, word := range []string{" lease", "revision", "digest", "frontier", "journal", "token", "gate_", "todo_", "successfully", "!"} {
+			if strings.Contains(text, word) {
+				t.Errorf("%s says %q:\n%s", s.Name, word, text)
+			}
+		}
+		live := s.Card.State == chat.CardOpen || s.Card.State == chat.CardConfirming
+		if live != (len(s.Card.Buttons) > 0) {
+			t.Errorf("%s is %s and has %d buttons", s.Name, s.Card.State, len(s.Card.Buttons))
+		}
+	}
+}

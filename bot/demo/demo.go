@@ -1,0 +1,144 @@
+// Package demo runs an authored story without any account: its own state
+// folder, the page with a chat pane, and scripted agents that act only through
+// the real command line. It is a replay and says so. `demo play` runs the same
+// unattended, with failures, and checks what must hold.
+package demo
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"loopx/bot"
+	"loopx/bot/client"
+	"loopx/fixtures/demo"
+	"loopx/kernel"
+)
+
+// options are the flags of both forms.
+type options struct {
+	dir    string
+	speed  float64 // story seconds in one second
+	noOpen bool
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// Run is `loopx-bot demo [play] ...`; it returns the exit code.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o := options{stdout: stdout, stderr: stderr}
+	run := show
+	if len(args) > 0 && args[0] == "play" {
+		run, args = play, args[1:]
+	}
+	fs := flag.NewFlagSet("loopx-bot demo", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&o.dir, "dir", "", "state folder of the demo (default ~/.loopx-demo; play: a temporary one)")
+	fs.Float64Var(&o.speed, "speed", 0, "story seconds in one second (default 60; play: 600)")
+	fs.BoolVar(&o.noOpen, "no-open", false, "do not open the page in a browser")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if fs.NArg() > 0 || o.speed < 0 || o.speed > 100_000 {
+		fmt.Fprintln(stderr, "loopx-bot demo: use [play] [--dir D] [--speed N] [--no-open]; the speed is 1 to 100000")
+		return 2
+	}
+	return run(ctx, o)
+}
+
+// show is the interactive demo.
+func show(ctx context.Context, o options) int {
+	if o.speed == 0 {
+		o.speed = 60
+	}
+	if o.dir == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return refuse(o.stderr, kernel.Errorf(kernel.Invalid, "no_home", "there is no home folder").Try("pass --dir D"))
+		}
+		o.dir = filepath.Join(user, ".loopx-demo")
+	}
+	home, err := client.FindHome(o.dir, os.Getenv)
+	if err != nil {
+		return refuse(o.stderr, err)
+	}
+	if err := home.Ensure(); err != nil {
+		return refuse(o.stderr, err)
+	}
+	logs, err := bot.OpenLog(home.Dir, 8, io.Discard) // errors only: the screen is for the story
+	if err != nil {
+		return refuse(o.stderr, err)
+	}
+	defer logs.Close()
+	b, err := bot.New(bot.Options{Home: home, PageAsOwner: true, Logger: logs.Logger})
+	if err != nil {
+		return refuse(o.stderr, err)
+	}
+	if err := b.Start(ctx); err != nil {
+		return refuse(o.stderr, err)
+	}
+	defer func() {
+		stop, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := b.Stop(stop); err != nil {
+			fmt.Fprintln(o.stderr, "stopping:", err)
+		}
+	}()
+	fmt.Fprintln(o.stdout, "A scripted replay: no model runs. Four agents act through the loopx command line.")
+	fmt.Fprintln(o.stdout, "On this page everybody is the owner, without the owner proof; a real workspace asks for it.")
+	b.Greet(o.stdout)
+	c, err := newCLI(home.Dir)
+	if err != nil {
+		return refuse(o.stderr, err)
+	}
+	story, err := demo.RepairCafe()
+	if err != nil {
+		return refuse(o.stderr, err)
+	}
+	ids, err := setUp(ctx, c, story)
+	if err != nil {
+		return refuse(o.stderr, err)
+	}
+	if !o.noOpen {
+		bot.OpenBrowser(b.OpenFile())
+	}
+	fmt.Fprintf(o.stdout, "\nTwo decisions wait for you on the page. The story runs at %g times real time. Stop with Ctrl-C; the next start goes on from here.\n\n", o.speed)
+	runAgents(ctx, c, story, ids, o.speed, func(line string) { fmt.Fprintln(o.stdout, line) })
+	return 0
+}
+
+// runAgents runs every agent of a story until ctx ends.
+func runAgents(ctx context.Context, c *cli, s demo.Story, ids map[string]string, speed float64, say func(string)) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for _, name := range s.Agents {
+		a := &agent{name: name, story: s, ids: ids, cli: c, speed: speed, say: func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			say(line)
+		}}
+		wg.Go(func() { a.run(ctx) })
+	}
+	wg.Wait()
+}
+
+func refuse(w io.Writer, err error) int {
+	e := kernel.AsError(err)
+	fmt.Fprintf(w, "refused: %s (%s)\n  nothing was changed\n", e.Message, e.Code)
+	if e.Class == kernel.Internal {
+		fmt.Fprintf(w, "  %v\n", err)
+	}
+	if e.Fix != "" {
+		fmt.Fprintf(w, "  try: %s\n", e.Fix)
+	}
+	return e.Class.ExitCode()
+}
