@@ -48,11 +48,18 @@ func (o *outbox) run(ctx context.Context, wake <-chan struct{}) {
 	}
 }
 
+// contestedWait is how often a contested connection is looked at again.
+const contestedWait = 5 * time.Second
+
 // idle is how long an outbox with nothing to do waits for a wake-up it missed.
 const idle = 30 * time.Second
 
-// drain writes all that is due and returns when to look again.
+// drain writes all that is due and returns when to look again. A contested
+// connection sends nothing until the owner has chosen who holds it.
 func (o *outbox) drain(ctx context.Context) time.Duration {
+	if o.adapter.Health().State == chat.Contested {
+		return contestedWait
+	}
 	for ctx.Err() == nil {
 		var due []*inbox.Item
 		var next int64

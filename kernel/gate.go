@@ -246,7 +246,7 @@ func (c *AnswerGate) decide(r *reader, e *env) (*decided, error) {
 	o := v.Options[i]
 	n := *v
 	n.Status, n.Revision, n.Updated = GateAnswered, v.Revision+1, e.now
-	n.Answer = &GateAnswer{Option: o.ID, Label: o.Label, Outcome: o.Outcome, Reason: c.Reason, Person: or(e.by.ID, "owner"), Name: or(e.by.Name, "owner"), Surface: e.by.Surface, At: e.now}
+	n.Answer = &GateAnswer{Option: o.ID, Label: o.Label, Outcome: o.Outcome, Reason: c.Reason, Person: or(e.by.ID, "owner"), Name: r.personName(e.by), Surface: e.by.Surface, At: e.now}
 	res := gateResult(&n)
 	res["changed"], res["released_todos"] = true, []string{}
 	if o.Outcome == Approve || o.Outcome == Answer {
@@ -254,6 +254,15 @@ func (c *AnswerGate) decide(r *reader, e *env) (*decided, error) {
 		res["released_todos"] = nonNil(n.Released)
 	}
 	return &decided{changed: true, result: res, events: []Event{{Type: GateAnsweredEvent, Goal: v.Goal, Subject: v.ID, Gate: &n}}}, nil
+}
+
+// personName is how people see who acted: the name the person was linked under,
+// whichever door they came through.
+func (r *Reader) personName(by Actor) string {
+	if p := r.Person(or(by.ID, "owner")); p != nil {
+		return p.Name
+	}
+	return or(by.Name, "owner")
 }
 
 // WithdrawGate takes a question back. It releases nothing.

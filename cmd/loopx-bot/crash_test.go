@@ -1,0 +1,301 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"loopx/bot/client"
+	slacksim "loopx/fixtures/sim/slack"
+	"loopx/kernel"
+	"loopx/kernel/store/bolt"
+	"loopx/kernel/store/failpoint"
+	"loopx/kernel/store/storetest"
+	"loopx/kernel/view"
+)
+
+// Rows K1 to K7 of the fault matrix: the real daemon, killed at a named point
+// while a gate is asked, answered over Slack and its card updated. Whatever the
+// point and the hit, afterwards there is one decision, one visible card, and it
+// shows the newest state.
+func TestKillRows(t *testing.T) {
+	rows := []struct{ name, point string }{
+		{"K1 before commit", failpoint.SinkReceived},
+		{"K2 inside commit, nothing written", failpoint.BeforeCommit},
+		{"K2 inside commit, durable", failpoint.AfterCommit},
+		{"K3 between commit and ack", failpoint.SinkCommitted},
+		{"K5 between commit and send", failpoint.OutboxStarted},
+		{"K6 K7 between send and record", failpoint.OutboxWritten},
+	}
+	exe := buildDaemon(t)
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("LOOPX_SEED"); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	rounds := 2
+	if n, err := strconv.Atoi(os.Getenv("LOOPX_ROUNDS")); err == nil && n > 0 {
+		rounds = n
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Logf("seed %d, %d rounds", seed, rounds)
+			rnd := rand.New(rand.NewPCG(seed, uint64(len(row.name))))
+			killed := 0
+			for i := range rounds {
+				// Hits beyond what a round needs let it pass unharmed; the count says how many did.
+				hit := 1 + rnd.IntN(4)
+				r := newCrashRound(t, exe)
+				r.run(fmt.Sprintf("%s=%d", row.point, hit))
+				if r.deaths > 0 {
+					killed++
+				}
+				if t.Failed() {
+					t.Fatalf("round %d of seed %d, hit %d", i, seed, hit)
+				}
+			}
+			if killed == 0 {
+				t.Fatalf("the failpoint %s never fired in %d rounds", row.point, rounds)
+			}
+			t.Logf("killed in %d of %d rounds; 0 lost, 0 double", killed, rounds)
+		})
+	}
+}
+
+// buildDaemon builds the daemon with failpoints, once for the test binary.
+func buildDaemon(t *testing.T) string {
+	t.Helper()
+	exe := filepath.Join(t.TempDir(), "loopx-bot")
+	cmd := exec.Command("go", "build", "-tags", "failpoints", "-o", exe, "loopx/cmd/loopx-bot")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return exe
+}
+
+const wei = "U0WEI"
+
+// crashRound is one workspace, one simulated Slack and one daemon that dies.
+type crashRound struct {
+	t      *testing.T
+	exe    string
+	sim    *slacksim.Server
+	home   client.Home
+	token  string
+	deaths int
+
+	mu     sync.Mutex
+	daemon *exec.Cmd
+	output bytes.Buffer
+	dead   chan struct{}
+}
+
+func newCrashRound(t *testing.T, exe string) *crashRound {
+	t.Helper()
+	sim := slacksim.New(slacksim.Options{People: []slacksim.Person{{ID: wei, Name: "Wei", Kind: slacksim.Member}}, AckWithin: 300 * time.Millisecond})
+	t.Cleanup(sim.Close)
+	dir, err := os.MkdirTemp("", "loopx-crash-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	home, err := client.FindHome(dir, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := home.Ensure(); err != nil {
+		t.Fatal(err)
+	}
+	r := &crashRound{t: t, exe: exe, sim: sim, home: home}
+	if r.token, err = home.Token(); err != nil {
+		t.Fatal(err)
+	}
+	config := "[page]\noff = true\n\n[[connection]]\nname = \"work\"\nplatform = \"slack\"\napp_token_env = \"APP\"\nbot_token_env = \"BOT\"\nbase_url = \"" + sim.APIURL() + "\"\n"
+	if err := os.WriteFile(home.Config(), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.prepare()
+	return r
+}
+
+// prepare writes what was true before the crash: a linked owner, a goal, a todo.
+func (r *crashRound) prepare() {
+	r.t.Helper()
+	st, k := r.open()
+	defer st.Close()
+	by := kernel.Options{By: kernel.Actor{Kind: kernel.ByOwner, ID: "owner", Surface: "cli"}}
+	bot := kernel.Options{By: kernel.Actor{Kind: kernel.ByBot, Surface: "slack"}}
+	sum := kernel.CodeDigest("abcde-fghjk")
+	for _, step := range []struct {
+		cmd kernel.Command
+		opt kernel.Options
+	}{
+		{&kernel.CreateLinkCode{Digest: sum, Person: "Wei"}, by},
+		{&kernel.RedeemLinkCode{Digest: sum, Platform: "slack", Connection: "work", Tenant: r.sim.Team(), User: wei, Private: r.sim.DM(wei)}, bot},
+		{&kernel.SettleLink{Platform: "slack", Connection: "work", Tenant: r.sim.Team(), User: wei}, by},
+		{&kernel.CreateGoal{Goal: "site", Title: "Homepage release", Objective: "Ship it", Agents: []string{"builder"}}, by},
+		{&kernel.AddTodo{Goal: "site", Title: "publish"}, by},
+	} {
+		if _, err := k.Do(r.t.Context(), step.cmd, step.opt); err != nil {
+			r.t.Fatalf("%s: %v", step.cmd.Name(), err)
+		}
+	}
+}
+
+func (r *crashRound) open() (*bolt.Store, *kernel.Kernel) {
+	r.t.Helper()
+	st, err := bolt.Open(r.home.DB(), bolt.Options{LockTimeout: 5 * time.Second})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	k, err := kernel.Open(r.t.Context(), st, client.SystemClock{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return st, k
+}
+
+// start runs the daemon; points may be empty.
+func (r *crashRound) start(points string) {
+	r.t.Helper()
+	cmd := exec.Command(r.exe, "--home", r.home.Dir, "--sim", "--no-open")
+	cmd.Env = append(os.Environ(), "APP="+r.sim.AppToken(), "BOT="+r.sim.BotToken(), "LOOPX_FAILPOINTS="+points)
+	r.output.Reset()
+	cmd.Stdout, cmd.Stderr = &r.output, &r.output
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	dead := make(chan struct{})
+	r.mu.Lock()
+	r.daemon, r.dead = cmd, dead
+	r.mu.Unlock()
+	go func() {
+		_ = cmd.Wait()
+		close(dead)
+	}()
+}
+
+func (r *crashRound) alive() bool {
+	select {
+	case <-r.dead:
+		return false
+	default:
+		return true
+	}
+}
+
+// run drives one round until the decision stands and its card shows it.
+func (r *crashRound) run(points string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 60*time.Second)
+	defer cancel()
+	r.start(points)
+	defer func() { _ = r.daemon.Process.Kill(); <-r.dead }()
+	c := client.New(r.home)
+	pressed := false
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if !r.alive() {
+			r.deaths++
+			if r.deaths > 1 {
+				r.t.Fatalf("the daemon died a second time:\n%s", r.output.String())
+			}
+			pressed = false // whoever saw no answer presses again
+			r.start("")
+		}
+		gates, err := view.Ask[view.GatesView](ctx, c, &view.Gates{Goal: "site", All: true})
+		if err == nil {
+			switch {
+			case len(gates.Gates) == 0:
+				r.ask(ctx, c)
+			case gates.Gates[0].Status == kernel.GateOpen && !pressed:
+				pressed = r.press()
+			case gates.Gates[0].Status == kernel.GateAnswered && r.settled():
+				r.check()
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			r.t.Fatalf("the round never settled; Wei sees %v\n%s", r.shown(), r.output.String())
+		case <-tick.C:
+		case <-r.dead:
+		}
+	}
+}
+
+// ask opens the gate, with a key, as an agent that retries would.
+func (r *crashRound) ask(ctx context.Context, c *client.Client) {
+	todos, err := view.Ask[view.TodosView](ctx, c, &view.Todos{Goal: "site"})
+	if err != nil || len(todos.Todos) != 1 {
+		return
+	}
+	_, _ = c.Do(ctx, &kernel.OpenGate{Goal: "site", Agent: "builder", Question: "Publish the pricing page?", Kind: "direction", Todos: []string{todos.Todos[0].ID}},
+		kernel.Options{Key: "ask-1", By: kernel.Actor{Kind: kernel.ByAgent, ID: "builder"}})
+}
+
+func (r *crashRound) shown() []slacksim.Message { return r.sim.BotMessages(r.sim.DM(wei)) }
+
+func (r *crashRound) press() bool {
+	for _, m := range r.shown() {
+		if len(m.Buttons()) > 0 {
+			_, err := r.sim.PressButton(wei, m.Channel, m.TS, "Approve")
+			return err == nil || !errors.Is(err, slacksim.ErrOffline)
+		}
+	}
+	return false
+}
+
+// settled: the one card shows the decision and has no live button.
+func (r *crashRound) settled() bool {
+	for _, m := range r.shown() {
+		if len(m.Buttons()) > 0 || !strings.Contains(m.Shown(), "decided") {
+			return false
+		}
+	}
+	return len(r.shown()) > 0
+}
+
+func (r *crashRound) check() {
+	r.t.Helper()
+	if n := len(r.shown()); n != 1 {
+		r.t.Errorf("Wei sees %d cards: %v", n, r.shown())
+	}
+	_ = r.daemon.Process.Signal(syscall.SIGTERM)
+	<-r.dead
+	st, k := r.open()
+	defer st.Close()
+	decisions := 0
+	err := k.Read(r.t.Context(), func(v *kernel.Reader) error {
+		for _, rec := range v.Journal(0, 10_000) {
+			for _, e := range rec.Events {
+				if e.Type == kernel.GateAnsweredEvent {
+					decisions++
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || decisions != 1 {
+		r.t.Errorf("%d decisions in the journal, %v", decisions, err)
+	}
+	if err := st.Verify(r.t.Context()); err != nil {
+		r.t.Errorf("the state file: %v", err)
+	}
+	to := storetest.NewModel(nil)
+	defer to.Close()
+	if err := kernel.Replay(r.t.Context(), st, to); err != nil {
+		r.t.Errorf("replay: %v", err)
+	}
+}
