@@ -53,7 +53,9 @@ type refused struct {
 	line string
 }
 
-func (r *refused) Error() string { return r.line + ": " + r.args.str("message") + " (" + r.args.str("code") + ")" }
+func (r *refused) Error() string {
+	return r.line + ": " + r.args.str("message") + " (" + r.args.str("code") + ")"
+}
 
 // code is the error's stable code.
 func code(err error) string {

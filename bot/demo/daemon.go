@@ -1,0 +1,136 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"loopx/bot/client"
+	"loopx/kernel"
+	"loopx/kernel/store/bolt"
+	"loopx/kernel/view"
+)
+
+// daemon is loopx-bot as a process of its own, so that it can be killed.
+type daemon struct {
+	cmd  *exec.Cmd
+	gone chan struct{}
+	out  lockedBuffer
+}
+
+// lockedBuffer collects what a process prints while others read it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// start starts the daemon and waits until it answers.
+func (p *player) start(ctx context.Context) (*daemon, error) {
+	d := &daemon{cmd: exec.Command(p.cli.exe, "--home", p.home.Dir, "--sim", "--no-open"), gone: make(chan struct{})}
+	d.cmd.Env = append(append([]string{}, p.cli.env...), "LOOPX_DEMO_APP="+p.sim.AppToken(), "LOOPX_DEMO_BOT="+p.sim.BotToken())
+	d.cmd.Stdout, d.cmd.Stderr = &d.out, &d.out
+	if err := d.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { _ = d.cmd.Wait(); close(d.gone) }()
+	c := client.New(p.home)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := c.Info(ctx); err == nil {
+			return d, nil
+		}
+		select {
+		case <-d.gone:
+			return nil, fmt.Errorf("the daemon did not start:\n%s", d.out.String())
+		case <-ctx.Done():
+			d.kill()
+			return nil, fmt.Errorf("the daemon does not answer:\n%s", d.out.String())
+		case <-tick.C:
+		}
+	}
+}
+
+// kill is kill -9.
+func (d *daemon) kill() {
+	_ = d.cmd.Process.Kill()
+	<-d.gone
+}
+
+// stop asks the daemon to end and waits.
+func (d *daemon) stop() {
+	_ = d.cmd.Process.Signal(syscall.SIGTERM)
+	<-d.gone
+}
+
+func (d *daemon) log() string { return d.out.String() }
+
+// audit looks at what is in the file after everything has stopped.
+func (p *player) audit(ctx context.Context) error {
+	st, err := bolt.Open(p.home.DB(), bolt.Options{LockTimeout: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	k, err := kernel.Open(ctx, st, client.SystemClock{})
+	if err != nil {
+		return err
+	}
+	decisions, paid := map[string]int{}, 0
+	worked := map[string]string{}
+	double := 0
+	err = k.Read(ctx, func(r *kernel.Reader) error {
+		for after := uint64(0); ; {
+			records := r.Journal(after, 500)
+			if len(records) == 0 {
+				break
+			}
+			for _, rec := range records {
+				after = rec.Seq
+				for _, e := range rec.Events {
+					switch e.Type {
+					case kernel.GateAnsweredEvent:
+						decisions[e.Subject]++
+					case kernel.SlotSpent:
+						paid++
+					case kernel.TodoCompleted:
+						if worked[e.Subject] != "" {
+							double++
+						}
+						worked[e.Subject] = e.Todo.Done.By
+					}
+				}
+			}
+		}
+		sum := view.SummaryOf(r, r.Goal(p.story.Goal))
+		p.check(len(decisions) == 2 && decisions[p.ids["hall"]] == 1 && decisions[p.ids["website"]] == 1, "each gate was decided exactly once")
+		p.check(double == 0, "no todo was completed twice")
+		p.check(sum.Spent == paid && paid == len(worked), "%d slots spent: one for each finished todo, none for waiting", paid)
+		p.check(sum.Counts.Deferred == 2 && sum.Counts.Monitors == 2, "the two parked todos and the two watches are still there")
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.check(p.count("hall") == 1 && p.count("website") == 1, "each gate has one card in the chat")
+	p.check(st.Verify(ctx) == nil, "the state file verifies")
+	return nil
+}

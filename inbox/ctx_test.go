@@ -1,0 +1,5 @@
+package inbox
+
+import "context"
+
+func ctx() context.Context { return context.Background() }
