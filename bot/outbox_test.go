@@ -1,0 +1,284 @@
+package bot
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"loopx/adapters/chat"
+	"loopx/inbox"
+	"loopx/kernel"
+	"loopx/kernel/store"
+	"loopx/kernel/store/storetest"
+)
+
+// scripted is an adapter that fails as told and keeps what was written.
+type scripted struct {
+	caps chat.Caps
+
+	mu     sync.Mutex
+	fail   []error // answers of the next writes; nil passes
+	stored map[string]string
+	sends  []time.Time
+	edits  int
+	finds  int
+	// store keeps a write although its answer is an unknown outcome.
+	store bool
+	state chat.HealthState
+}
+
+func (s *scripted) next() error {
+	if len(s.fail) == 0 {
+		return nil
+	}
+	err := s.fail[0]
+	s.fail = s.fail[1:]
+	return err
+}
+
+func (s *scripted) Run(ctx context.Context, _ chat.Sink) error { <-ctx.Done(); return nil }
+
+func (s *scripted) Send(_ context.Context, out chat.Outgoing) (chat.Ref, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sends = append(s.sends, time.Now())
+	err := s.next()
+	if err == nil || chat.KindOf(err) == chat.UnknownOutcome && s.store {
+		s.stored[out.Key] = out.Text
+	}
+	return chat.Ref{Place: out.Place, Message: "msg-" + out.Key}, err
+}
+
+func (s *scripted) Update(_ context.Context, ref chat.Ref, out chat.Outgoing) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.edits++
+	err := s.next()
+	if err == nil {
+		s.stored[out.Key] = out.Text
+	}
+	return err
+}
+
+func (s *scripted) Find(_ context.Context, p chat.Place, key string, _ time.Time) (chat.Ref, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finds++
+	_, ok := s.stored[key]
+	return chat.Ref{Place: p, Message: "msg-" + key}, ok, nil
+}
+
+func (s *scripted) Notice(context.Context, chat.Event, string) error { return nil }
+func (s *scripted) Caps() chat.Caps                                  { return s.caps }
+func (s *scripted) Health() chat.Health                              { return chat.Health{State: s.state} }
+
+// desk is an outbox on the model store inside a bubble of fake time.
+type desk struct {
+	t  *testing.T
+	k  *kernel.Kernel
+	a  *scripted
+	ob *outbox
+}
+
+func withDesk(t *testing.T, fn func(*desk)) {
+	synctest.Test(t, func(t *testing.T) {
+		now := func() int64 { return time.Now().UnixMilli() }
+		st := storetest.NewModel(now)
+		defer st.Close()
+		k, err := kernel.Open(t.Context(), st, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &scripted{caps: chat.Caps{Edit: true, Find: true}, stored: map[string]string{}}
+		d := &desk{t: t, k: k, a: a, ob: &outbox{k: k, name: "work", adapter: a, zone: time.UTC, now: time.Now, log: slog.New(slog.DiscardHandler)}}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wake := st.Watch(ctx)
+		wg.Go(func() { d.ob.run(ctx, wake) })
+		fn(d)
+		cancel()
+		wg.Wait()
+	})
+}
+
+func (d *desk) text(key, text string) {
+	d.t.Helper()
+	err := d.k.Store().Update(d.t.Context(), func(tx store.Tx) error {
+		return inbox.Over(tx).AddText(key, chat.Place{Connection: "work", Conversation: "D1"}, text)
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) dead() int {
+	n := 0
+	_ = d.k.Store().View(d.t.Context(), func(tx store.ReadTx) error {
+		list, err := inbox.DeadLetters(tx, 10)
+		n = len(list)
+		return err
+	})
+	return n
+}
+
+func TestOutboxSendsOnce(t *testing.T) {
+	withDesk(t, func(d *desk) {
+		d.text("a", "hello")
+		d.text("a", "hello") // the same meaning is the same message
+		synctest.Wait()
+		if len(d.a.sends) != 1 {
+			t.Fatalf("%d sends", len(d.a.sends))
+		}
+	})
+}
+
+// B70: while the platform says wait, nothing is sent; after it, the text is.
+func TestB70_RateLimitIsObeyed(t *testing.T) {
+	withDesk(t, func(d *desk) {
+		d.a.fail = []error{&chat.Error{Kind: chat.RateLimited, After: 33 * time.Second}}
+		d.text("a", "final")
+		time.Sleep(32 * time.Second)
+		if len(d.a.sends) != 1 {
+			t.Fatalf("%d tries inside the window", len(d.a.sends))
+		}
+		time.Sleep(2 * time.Second)
+		if len(d.a.sends) != 2 || d.a.sends[1].Sub(d.a.sends[0]) < 33*time.Second {
+			t.Fatalf("tries at %v", d.a.sends)
+		}
+	})
+}
+
+// B73: a send whose answer was lost is looked up and not repeated.
+func TestB73_LostAnswerIsFound(t *testing.T) {
+	withDesk(t, func(d *desk) {
+		d.a.store = true
+		d.a.fail = []error{&chat.Error{Kind: chat.UnknownOutcome}}
+		d.text("a", "hello")
+		time.Sleep(time.Minute)
+		if len(d.a.sends) != 1 || d.a.finds != 1 || d.dead() != 0 {
+			t.Fatalf("%d sends, %d lookups, %d dead", len(d.a.sends), d.a.finds, d.dead())
+		}
+	})
+}
+
+// A lookup that finds nothing allows one more send.
+func TestLostSendIsRepeatedAfterTheLookup(t *testing.T) {
+	withDesk(t, func(d *desk) {
+		d.a.fail = []error{&chat.Error{Kind: chat.UnknownOutcome}}
+		d.text("a", "hello")
+		time.Sleep(time.Minute)
+		if len(d.a.sends) != 2 || d.a.finds != 1 {
+			t.Fatalf("%d sends, %d lookups", len(d.a.sends), d.a.finds)
+		}
+	})
+}
+
+// Where a surface cannot look, a text of unknown outcome is parked.
+func TestUnknownTextIsParkedWithoutLookup(t *testing.T) {
+	withDesk(t, func(d *desk) {
+		d.a.caps.Find = false
+		d.a.fail = []error{&chat.Error{Kind: chat.UnknownOutcome}}
+		d.text("a", "hello")
+		time.Sleep(time.Minute)
+		if len(d.a.sends) != 1 || d.dead() != 1 {
+			t.Fatalf("%d sends, %d dead", len(d.a.sends), d.dead())
+		}
+	})
+}
+
+func TestPermanentFailuresAreDeadLetters(t *testing.T) {
+	for _, kind := range []chat.ErrorKind{chat.Gone, chat.Invalid} {
+		withDesk(t, func(d *desk) {
+			d.a.fail = []error{&chat.Error{Kind: kind}}
+			d.text("a", "hello")
+			time.Sleep(time.Hour)
+			if len(d.a.sends) != 1 || d.dead() != 1 {
+				t.Fatalf("%s: %d sends, %d dead", kind, len(d.a.sends), d.dead())
+			}
+		})
+	}
+}
+
+// R2: no hot loop while the platform is down.
+func TestTemporaryFailuresBackOff(t *testing.T) {
+	withDesk(t, func(d *desk) {
+		for range 1000 {
+			d.a.fail = append(d.a.fail, &chat.Error{Kind: chat.Temporary})
+		}
+		d.text("a", "hello")
+		time.Sleep(time.Hour)
+		if n := len(d.a.sends); n < 10 || n > 30 {
+			t.Fatalf("%d tries in an hour", n)
+		}
+		d.a.fail = nil
+		time.Sleep(6 * time.Minute)
+		if len(d.a.stored) != 1 {
+			t.Fatal("it never arrived")
+		}
+	})
+}
+
+// Ten changes while one write is on its way are one more update.
+func TestChangesCoalesce(t *testing.T) {
+	withDesk(t, func(d *desk) {
+		by := kernel.Options{By: kernel.Actor{Kind: kernel.ByOwner, ID: "owner", Surface: "cli"}}
+		do := func(cmd kernel.Command) {
+			if _, err := d.k.Do(t.Context(), cmd, by); err != nil {
+				t.Fatal(err)
+			}
+		}
+		do(&kernel.CreateGoal{Goal: "site", Objective: "ship", Agents: []string{"builder"}})
+		do(&kernel.OpenGate{Goal: "site", Question: "Publish?", Advisory: true})
+		project := func() {
+			err := d.k.Store().Update(t.Context(), func(tx store.Tx) error {
+				_, err := inbox.Over(tx).Project(d.k, func(*kernel.Reader, *kernel.Gate) []chat.Place {
+					return []chat.Place{{Connection: "work", Conversation: "D1"}}
+				})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		project()
+		synctest.Wait()
+		d.a.fail = []error{&chat.Error{Kind: chat.Temporary}}
+		var gate string
+		_ = d.k.Read(t.Context(), func(r *kernel.Reader) error { gate = r.OpenGates("site", 1)[0].ID; return nil })
+		do(&kernel.AnswerGate{Gate: gate, Option: "approve"})
+		for range 10 {
+			project()
+			err := d.k.Store().Update(t.Context(), func(tx store.Tx) error { return inbox.Over(tx).Expire(d.k) })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		if len(d.a.sends) != 1 || d.a.edits != 2 {
+			t.Fatalf("%d sends, %d updates (one failed)", len(d.a.sends), d.a.edits)
+		}
+	})
+}
+
+// A contested connection is silent until it is somebody's again.
+func TestContestedIsSilent(t *testing.T) {
+	withDesk(t, func(d *desk) {
+		d.a.mu.Lock()
+		d.a.state = chat.Contested
+		d.a.mu.Unlock()
+		synctest.Wait()
+		d.text("a", "hello")
+		time.Sleep(time.Minute)
+		if len(d.a.sends) != 0 {
+			t.Fatal("a contested connection sent something")
+		}
+		d.a.state = chat.Ready
+		time.Sleep(10 * time.Second)
+		if len(d.a.sends) != 1 {
+			t.Fatalf("%d sends after it was settled", len(d.a.sends))
+		}
+	})
+}
