@@ -1,0 +1,38 @@
+package docs_test
+
+// Known breaches of the rules of this package, each with the day it was last
+// looked at. A rule fails on one that is no longer needed.
+var (
+	// sleeps: a file
+	sleeps = []exception{}
+	// longFiles: a file
+	longFiles = []exception{
+		{"kernel/decide.go", "the ordered table of the tick's rules, read top to bottom; to be split into rules and their situation", "2026-11-30"},
+	}
+	// variables: a package variable
+	variables = []exception{
+		{"kernel/store/failpoint.points", "reads the environment once, and only in the build that crash tests make", "2026-11-30"},
+		{"fixtures/demo.repairCafe", "an embedded file as bytes; as a string nobody could write to it", "2026-11-30"},
+	}
+	// imports: "package -> import"
+	imports = []exception{}
+)
+
+// wideTypes have more methods than a type should; they may shrink, not grow.
+var wideTypes = []struct {
+	typ  string
+	most int
+	why  string
+}{
+	{"kernel.Reader", 70, "one method a question about a snapshot; in files by what is asked, and the one thing views and rooms are given"},
+	{"kernel.tables", 22, "one writer of all kernel tables: apply, and what keeps each index true"},
+	{"kernel.situation", 30, "what the tick's rules ask of a snapshot, each asked once and remembered"},
+	{"inbox.Tx", 20, "the inbox's tables in one transaction; press, project and outbox are files of their own"},
+	{"adapters/console.Console", 20, "an adapter (seven methods) and the page's side of the same conversation"},
+	{"adapters/slack.Adapter", 20, "an adapter (seven methods) and its loop, in files by direction"},
+	{"bot/workspace.Page", 22, "one handler a route"},
+	{"bot/workspace.sessions", 20, "one small table of browsers with every change of it"},
+	{"bot/demo.player", 20, "one method a scene of the unattended play"},
+	{"cmd/loopx/cli.app", 60, "one run of the command line: what every verb needs, and a method a verb"},
+	{"fixtures/sim/slack.Server", 95, "a whole platform: a method for each call of its Web API and each thing a person does"},
+}
