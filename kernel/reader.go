@@ -29,7 +29,7 @@ const (
 	tblLane      = "la" // goal, agent or "*", gate -> state of the block
 	tblGate      = "q"  // goal, gate
 	tblGateGoal  = "qg" // gate -> goal
-	tblGateCode  = "qc" // goal, code -> gate
+	tblGateCode  = "qc" // goal, number of its code -> gate
 	tblGateOpen  = "qo" // goal, severity, created, gate
 	tblEvidence  = "e"  // goal, number
 	tblTurn      = "u"  // goal, agent, turn
@@ -171,7 +171,11 @@ func (r *Reader) GoalOfGate(gate string) string { return string(r.raw(store.Key(
 
 // GateByCode finds a gate of a goal by its short code, or nil.
 func (r *Reader) GateByCode(goal, code string) *Gate {
-	if id := r.raw(store.Key(tblGateCode, goal, code)); id != nil {
+	n, ok := gateNumber(code)
+	if !ok {
+		return nil
+	}
+	if id := r.raw(store.Key(tblGateCode, goal, store.U64(n))); id != nil {
 		return r.Gate(goal, string(id))
 	}
 	return nil
@@ -193,9 +197,20 @@ func (r *Reader) OpenGates(goal string, limit int) []*Gate {
 	return out
 }
 
-// Gates lists all gates of a goal in order of their codes' creation, newest last.
+// Gates lists the newest gates of a goal, newest first.
 func (r *Reader) Gates(goal string, limit int) []*Gate {
-	return rows[Gate](r, store.Under(limit, tblGate, goal))
+	var ids []string
+	r.scan(store.Under(limit, tblGateCode, goal).Last(), func(_, v []byte) bool {
+		ids = append(ids, string(v))
+		return true
+	})
+	out := make([]*Gate, 0, len(ids))
+	for _, id := range ids {
+		if g := r.Gate(goal, id); g != nil {
+			out = append(out, g)
+		}
+	}
+	return out
 }
 
 // Session returns a session of a goal or nil.

@@ -190,7 +190,8 @@ func (t *tables) applyGate(e *Event, v *Gate) {
 	openKey := []string{tblGateOpen, v.Goal, strconv.Itoa(int(v.Severity)), store.I64(v.Created), v.ID}
 	if old == nil {
 		t.mark(v.Goal, tblGateGoal, v.ID)
-		t.mark(v.ID, tblGateCode, v.Goal, v.Code)
+		n, _ := gateNumber(v.Code)
+		t.mark(v.ID, tblGateCode, v.Goal, store.U64(n))
 		t.mark("", openKey...)
 		t.count(v.Goal, func(c *Counts) { c.Gates++; c.GatesOpen++ })
 		t.setBlock(v, GateOpen)
@@ -370,6 +371,12 @@ func listOfBlocks(blocks map[string]string) string {
 		list = ListBlocked
 	}
 	return list
+}
+
+func gateNumber(code string) (uint64, bool) {
+	rest, ok := strings.CutPrefix(code, "G-")
+	n, err := strconv.ParseUint(rest, 10, 64)
+	return n, ok && err == nil
 }
 
 func evidenceNumber(id string) (uint64, bool) {

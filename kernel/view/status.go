@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"loopx/kernel"
@@ -111,7 +110,11 @@ func (s *StatusView) add(r *kernel.Reader, g *kernel.Goal) {
 		s.NeedsYou = append(s.NeedsYou, Item{Kind: "ask", Goal: g.ID, ID: v.ID, Title: v.Title, Agent: v.AddedBy, Prio: v.Priority, Since: v.Created})
 	}
 	for _, v := range r.List(g.ID, kernel.ListHeld, "", groupMost) {
-		if c := r.Claim(g.ID, v.ID); c.Holds(r.Steady()) {
+		c := r.Claim(g.ID, v.ID)
+		if !c.Holds(r.Steady()) {
+			// Nobody holds it any more: whoever ticks next takes it over.
+			s.Scheduled = append(s.Scheduled, Item{Kind: "ready", Goal: g.ID, ID: v.ID, Title: v.Title, Prio: v.Priority, Since: v.Created, Note: "the lease of " + c.Agent + " ran out"})
+		} else {
 			s.Running = append(s.Running, Item{Kind: "todo", Goal: g.ID, ID: v.ID, Title: v.Title, Agent: c.Agent, Prio: v.Priority, Since: c.Since})
 		}
 	}
@@ -265,16 +268,16 @@ func (q *GoalPage) run(r *kernel.Reader) (any, error) {
 	out.Blocked = column(kernel.ListGated, kernel.ListBlocked, kernel.ListAfter)
 	out.Done = column(kernel.ListDone)
 	out.Later = column(kernel.ListMonitor, kernel.ListDeferred, kernel.ListAsk)
-	var decided []Gate
-	for _, v := range r.Gates(g.ID, 500) {
-		if v.Status == kernel.GateOpen {
+	for _, v := range r.OpenGates(g.ID, groupMost) {
+		out.Gates = append(out.Gates, GateOf(r, v))
+	}
+	decided := 0
+	for _, v := range r.Gates(g.ID, 200) {
+		if v.Status != kernel.GateOpen && decided < 20 {
+			decided++
 			out.Gates = append(out.Gates, GateOf(r, v))
-		} else {
-			decided = append(decided, GateOf(r, v))
 		}
 	}
-	slices.SortFunc(decided, func(a, b Gate) int { return int(b.Asked - a.Asked) })
-	out.Gates = append(out.Gates, decided[:min(len(decided), 20)]...)
 	for _, e := range r.NewestEvidence(g.ID, 30) {
 		out.Evidence = append(out.Evidence, EvidenceOf(r, e))
 	}
