@@ -165,6 +165,8 @@ type candidate struct {
 	gates []string // what stands before it
 }
 
+func (c *candidate) own() bool { return c.by == "current_agent_claimed_todo" }
+
 // situation is what the rules look at, read once.
 type situation struct {
 	r      *Reader
@@ -202,7 +204,9 @@ func (s *situation) look() {
 	best := s.gated // an own claim that is gated stays the best one
 	s.first(ListReady, "", "priority_order", &s.free)
 	s.expired()
-	if best == nil {
+	if best != nil {
+		s.gated = best
+	} else {
 		s.first(ListGated, "", "priority_order", &s.gated)
 	}
 	if s.free != nil && len(s.lane) > 0 {
@@ -220,7 +224,11 @@ func (s *situation) consider(id, by string) {
 	if v == nil || v.Status != TodoOpen || v.Class != Work || slices.Contains(v.Excluded, s.agent) || len(s.r.WaitsFor(s.g.ID, id)) > 0 {
 		return
 	}
-	c := &candidate{todo: v, by: by, gates: append(slices.Clone(s.lane), keys(s.r.Blocks(s.g.ID, id))...)}
+	blocks := s.r.Blocks(s.g.ID, id)
+	if listOfBlocks(blocks) == ListBlocked {
+		return // decided against: there is nothing left to wait for
+	}
+	c := &candidate{todo: v, by: by, gates: append(slices.Clone(s.lane), keys(blocks)...)}
 	if len(c.gates) > 0 {
 		s.gated = before(s.gated, c)
 	} else {
@@ -337,7 +345,13 @@ func (s *situation) stop(d *Decision) {
 // mayPassBy: the best todo is gated, and another one is independent of every
 // open gate.
 func (s *situation) mayPassBy() bool {
-	return s.free != nil && s.gated != nil && (s.gated.by == "current_agent_claimed_todo" || less(s.gated.todo, s.free.todo)) && s.slot()
+	if s.free == nil || s.gated == nil || !s.slot() {
+		return false
+	}
+	if a, b := s.gated.own(), s.free.own(); a != b {
+		return a // an own claim comes before everything else
+	}
+	return less(s.gated.todo, s.free.todo)
 }
 
 func (s *situation) slot() bool { return s.quota.Free() >= 1 }
@@ -405,7 +419,7 @@ func (s *situation) deliverTodo(d *Decision) {
 	v := s.free.todo
 	d.Kind, d.ShouldRun = "deliver", true
 	d.Selected = &Selected{ID: v.ID, Title: v.Title, Priority: v.Priority, By: s.free.by}
-	if s.free.by == "current_agent_claimed_todo" {
+	if s.free.own() {
 		d.Selected.ClaimedBy = s.agent
 	}
 	d.Contract.Agent.Todo = v.ID
