@@ -3,6 +3,8 @@ package kernel
 import (
 	"slices"
 	"strconv"
+
+	"loopx/kernel/store"
 )
 
 // OpenGate asks a person a concrete question and says what it holds back.
@@ -328,6 +330,12 @@ func (c *ReleaseGate) decide(r *reader, e *env) (*decided, error) {
 		return nil, Errorf(Conflict, "gate_open", "%s can still be answered", v.Code).Try("loopx gate answer --gate-id %s --option ID", v.ID)
 	}
 	held := r.BlockedBy(v.Goal, v.ID, backMax)
+	if lane := v.lane(); len(held) == 0 && v.Status != GateOpen && (lane == "" || r.raw(store.Key(tblLane, v.Goal, lane, v.ID)) == nil) {
+		// It holds nothing back: what its end let go stays on record as it was.
+		res := gateResult(v)
+		res["changed"], res["released_todos"] = false, []string{}
+		return &decided{result: res}, nil
+	}
 	n := *v
 	if n.Status == GateOpen {
 		n.Status = GateWithdrawn
