@@ -204,13 +204,13 @@ func (r *Reader) writer(e *env, g *Goal, v *Todo, agent, token, turn string) (*f
 	if token != "" && (w.claim == nil || w.claim.Token != token || !held) {
 		return nil, lost
 	}
-	if held && !w.mine {
-		if t := r.Turn(g.ID, w.agent, turn); turn != "" && t != nil && t.Todo == v.ID && t.Generation > 0 && t.Generation < w.claim.Generation {
-			return nil, lost
-		}
-		if e.by.Kind != ByOwner {
-			return nil, r.heldBy(v, w.claim).Try("loopx todo list --goal-id %s --status open", g.ID)
-		}
+	// A turn that claimed the todo knows its generation: whoever was taken over
+	// stays fenced when the next holder is done or gone, too.
+	if t := r.Turn(g.ID, w.agent, turn); turn != "" && !w.mine && t != nil && w.claim != nil && t.Todo == v.ID && t.Generation > 0 && t.Generation < w.claim.Generation {
+		return nil, lost
+	}
+	if held && !w.mine && e.by.Kind != ByOwner {
+		return nil, r.heldBy(v, w.claim).Try("loopx todo list --goal-id %s --status open", g.ID)
 	}
 	if g.Handoff == "strict" && e.by.Kind != ByOwner && token == "" {
 		return nil, Errorf(Conflict, "lease_required", "%s is a strict goal: each write shows its lease", g.ID).Try("claim the todo, then pass --lease-token, or set LOOPX_LEASE")
@@ -218,14 +218,20 @@ func (r *Reader) writer(e *env, g *Goal, v *Todo, agent, token, turn string) (*f
 	return w, nil
 }
 
-// renew extends the holder's own lease.
-func (w *fence) renew(e *env) []Event {
+// renew extends the holder's own lease, and the slot that is reserved for it.
+func (w *fence) renew(r *Reader, e *env) []Event {
 	if !w.mine {
 		return nil
 	}
 	n := *w.claim
 	n.Until = e.steady + n.LeaseMS
-	return []Event{{Type: ClaimRenewed, Goal: n.Goal, Subject: n.Todo, Claim: &n}}
+	out := []Event{{Type: ClaimRenewed, Goal: n.Goal, Subject: n.Todo, Claim: &n}}
+	if v := r.Reservation(n.Goal, n.Agent); v != nil && v.Todo == n.Todo && v.Until < n.Until {
+		longer := *v
+		longer.Until = n.Until
+		out = append(out, Event{Type: SlotReserved, Goal: n.Goal, Subject: n.Agent, Reservation: &longer})
+	}
+	return out
 }
 
 func (w *fence) holderAfter(cleared bool) string {

@@ -109,7 +109,20 @@ func (c *PauseGoal) decide(r *reader, e *env) (*decided, error) {
 	n.Revision, n.Updated = g.Revision+1, e.now
 	out.changed = true
 	out.events = []Event{{Type: typ, Goal: g.ID, Subject: g.ID, GoalRow: &n}}
+	if !c.Resume {
+		out.events = append(out.events, r.releaseSlots(g.ID)...)
+	}
 	return out, nil
+}
+
+// releaseSlots gives back what the agents of a stopping goal hold reserved. What
+// they delivered stays payable.
+func (r *Reader) releaseSlots(goal string) []Event {
+	var out []Event
+	for _, v := range rows[Reservation](r, under(memberMax, tblReserve, goal)) {
+		out = append(out, releaseSlot(v))
+	}
+	return out
 }
 
 // CloseGoal ends a lifetime goal with an outcome in words.
@@ -137,7 +150,8 @@ func (c *CloseGoal) decide(r *reader, e *env) (*decided, error) {
 	}
 	n := *g
 	n.Status, n.Outcome, n.Revision, n.Updated = GoalCompleted, c.Outcome, g.Revision+1, e.now
-	return &decided{changed: true, events: []Event{{Type: GoalClosed, Goal: g.ID, Subject: g.ID, GoalRow: &n}},
+	events := append([]Event{{Type: GoalClosed, Goal: g.ID, Subject: g.ID, GoalRow: &n}}, r.releaseSlots(g.ID)...)
+	return &decided{changed: true, events: events,
 		result: map[string]any{"goal_id": g.ID, "status": n.Status}}, nil
 }
 

@@ -258,7 +258,7 @@ func (c *UpdateTodo) decide(r *reader, e *env) (*decided, error) {
 	case c.ClearClaim && w.claim != nil && w.claim.Agent != "", n.Status == TodoDeferred && w.claim.Holds(e.steady):
 		out.events = append(out.events, r.releaseClaim(w.claim)...)
 	default:
-		out.events = append(out.events, w.renew(e)...)
+		out.events = append(out.events, w.renew(r, e)...)
 	}
 	res := todoResult(&n)
 	res["changed"], res["claimed_by"] = out.changed, w.holderAfter(c.ClearClaim)

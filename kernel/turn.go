@@ -205,7 +205,7 @@ func (c *Refresh) decide(r *reader, e *env) (*decided, error) {
 			if err != nil {
 				return nil, err
 			}
-			renew = w.renew(e)
+			renew = w.renew(r, e)
 		}
 	}
 	events, ids, err := r.evidence(e, g.ID, todo, a.ID, c.Turn, c.Evidence)
@@ -284,11 +284,8 @@ func (c *SpendSlot) decide(r *reader, e *env) (*decided, error) {
 	}
 	before := r.Quota(g, a.ID)
 	mine := r.Reservation(g.ID, a.ID)
-	need := slots
-	if mine != nil {
-		need -= mine.Slots
-	}
-	if free := before.Allowed - before.Spent - before.Reserved; need > free {
+	// Free counts the agent's own reservation as usable.
+	if slots > before.Free() {
 		return nil, r.noSlot(g, before)
 	}
 	total := r.Counts(g.ID).Spent + int64(slots)
