@@ -1,0 +1,222 @@
+package kernel_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"loopx/kernel"
+	"loopx/kernel/store"
+)
+
+// rows is a whole workspace as stored, read without the kernel's readers, so
+// that a mistake in them cannot hide itself.
+type rows struct {
+	raw      map[string]string // all rows but the audit of refusals
+	goals    map[string]*kernel.Goal
+	agents   map[string][]*kernel.Agent // by goal
+	todos    map[string]*kernel.Todo
+	order    []*kernel.Todo // oldest first
+	claims   map[string]*kernel.Claim
+	gates    map[string]*kernel.Gate
+	asked    []*kernel.Gate // oldest first
+	turns    []*kernel.Turn
+	runs     map[string]*kernel.Run // goal/seq
+	spends   []*kernel.Spend
+	reserves []*kernel.Reservation
+	counts   map[string]kernel.Counts
+	evidence map[string]uint64 // goal -> highest number
+	journal  []string
+	head     kernel.Head
+	clock    struct {
+		Boot   string `json:"boot"`
+		BootMS int64  `json:"boot_ms"`
+		Wall   int64  `json:"wall"`
+		Steady int64  `json:"steady"`
+	}
+	// From the journal's events.
+	released map[string]bool   // gates that an owner released
+	lastEnd  map[string]string // goal -> continuation of its last completion
+}
+
+func readRows(st store.Store) (*rows, error) {
+	s := &rows{
+		raw: map[string]string{}, goals: map[string]*kernel.Goal{}, agents: map[string][]*kernel.Agent{}, todos: map[string]*kernel.Todo{},
+		claims: map[string]*kernel.Claim{}, gates: map[string]*kernel.Gate{}, runs: map[string]*kernel.Run{}, counts: map[string]kernel.Counts{},
+		evidence: map[string]uint64{}, released: map[string]bool{}, lastEnd: map[string]string{},
+	}
+	var keys []string
+	err := st.View(context.Background(), func(tx store.ReadTx) error {
+		return tx.Scan(store.Range{Limit: 1 << 20}, func(k, v []byte) bool {
+			if !strings.HasPrefix(string(k), "au\x00") {
+				keys = append(keys, string(k))
+				s.raw[string(k)] = string(v)
+			}
+			return true
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		if err := s.row(strings.Split(k, "\x00"), []byte(s.raw[k])); err != nil {
+			return nil, fmt.Errorf("row %q: %w", k, err)
+		}
+	}
+	slices.SortFunc(s.order, func(a, b *kernel.Todo) int {
+		if a.Goal != b.Goal {
+			return strings.Compare(a.Goal, b.Goal)
+		}
+		return int(a.Order) - int(b.Order)
+	})
+	slices.SortFunc(s.asked, func(a, b *kernel.Gate) int {
+		if a.Goal != b.Goal {
+			return strings.Compare(a.Goal, b.Goal)
+		}
+		return codeNumber(a.Code) - codeNumber(b.Code)
+	})
+	return s, s.events()
+}
+
+func codeNumber(code string) int {
+	n := 0
+	_, _ = fmt.Sscanf(code, "G-%d", &n)
+	return n
+}
+
+func parse[T any](b []byte) (*T, error) {
+	v := new(T)
+	return v, json.Unmarshal(b, v)
+}
+
+func (s *rows) row(key []string, val []byte) (err error) {
+	switch key[0] {
+	case "hd":
+		err = json.Unmarshal(val, &s.head)
+	case "ck":
+		err = json.Unmarshal(val, &s.clock)
+	case "j":
+		s.journal = append(s.journal, string(val))
+	case "g":
+		s.goals[key[1]], err = parse[kernel.Goal](val)
+	case "a":
+		var a *kernel.Agent
+		a, err = parse[kernel.Agent](val)
+		s.agents[key[1]] = append(s.agents[key[1]], a)
+	case "t":
+		s.todos[key[2]], err = parse[kernel.Todo](val)
+		s.order = append(s.order, s.todos[key[2]])
+	case "c":
+		s.claims[key[2]], err = parse[kernel.Claim](val)
+	case "q":
+		s.gates[key[2]], err = parse[kernel.Gate](val)
+		s.asked = append(s.asked, s.gates[key[2]])
+	case "u":
+		var t *kernel.Turn
+		t, err = parse[kernel.Turn](val)
+		s.turns = append(s.turns, t)
+	case "w":
+		var r *kernel.Run
+		r, err = parse[kernel.Run](val)
+		s.runs[runKey(r.Goal, r.Seq)] = r
+	case "sp":
+		var p *kernel.Spend
+		p, err = parse[kernel.Spend](val)
+		s.spends = append(s.spends, p)
+	case "rv":
+		var v *kernel.Reservation
+		v, err = parse[kernel.Reservation](val)
+		s.reserves = append(s.reserves, v)
+	case "n":
+		var c *kernel.Counts
+		c, err = parse[kernel.Counts](val)
+		s.counts[key[1]] = *c
+	case "e":
+		var n uint64
+		_, err = fmt.Sscanf(key[2], "%x", &n)
+		s.evidence[key[1]] = max(s.evidence[key[1]], n)
+	}
+	return err
+}
+
+func runKey(goal string, seq uint64) string { return fmt.Sprintf("%s/%d", goal, seq) }
+
+// events walks the journal: chain, decisions, releases and endings.
+func (s *rows) events() error {
+	prev := ""
+	answered := map[string]bool{}
+	for i, raw := range s.journal {
+		rec, err := parse[kernel.Record]([]byte(raw))
+		if err != nil {
+			return err
+		}
+		if rec.Seq != uint64(i+1) || rec.Prev != prev {
+			return fmt.Errorf("the journal chain breaks at %d", i+1)
+		}
+		sum := sha256.Sum256([]byte(raw))
+		prev = hex.EncodeToString(sum[:])
+		for _, e := range rec.Events {
+			switch e.Type {
+			case "gate_answered":
+				if answered[e.Subject] {
+					return fmt.Errorf("the gate %s was answered twice", e.Subject)
+				}
+				if rec.By.Kind != "owner" {
+					return fmt.Errorf("the gate %s was answered by a %s", e.Subject, rec.By.Kind)
+				}
+				answered[e.Subject] = true
+			case "gate_released":
+				if rec.By.Kind != "owner" {
+					return fmt.Errorf("the gate %s was released by a %s", e.Subject, rec.By.Kind)
+				}
+				s.released[e.Subject] = true
+			case "todo_completed":
+				s.lastEnd[e.Goal] = e.Todo.Done.Continuation
+			}
+		}
+	}
+	if s.head.Seq != uint64(len(s.journal)) || s.head.Hash != prev {
+		return fmt.Errorf("the head %+v is not the journal's end %d %s", s.head, len(s.journal), prev)
+	}
+	for id, g := range s.gates {
+		if (g.Status == "answered") != answered[id] {
+			return fmt.Errorf("the gate %s is %s, answered in the journal: %v", id, g.Status, answered[id])
+		}
+	}
+	return nil
+}
+
+// steady is the time on the steady timeline for a clock, from the row of the
+// last commit: elapsed boot time within a boot, else the wall clock, never back.
+func (s *rows) steady(boot string, bootMS, wall int64) int64 {
+	switch {
+	case s.clock.Boot == "" && s.clock.Steady == 0:
+		return wall
+	case boot == s.clock.Boot && bootMS >= s.clock.BootMS:
+		return s.clock.Steady + bootMS - s.clock.BootMS
+	}
+	return s.clock.Steady + max(wall-s.clock.Wall, 0)
+}
+
+// changes lists the rows that differ, for messages.
+func (s *rows) changes(o *rows) []string {
+	var out []string
+	for k, v := range s.raw {
+		if w, ok := o.raw[k]; !ok {
+			out = append(out, fmt.Sprintf("- %q", k))
+		} else if v != w {
+			out = append(out, fmt.Sprintf("~ %q\n  %s\n  %s", k, v, w))
+		}
+	}
+	for k, v := range o.raw {
+		if _, ok := s.raw[k]; !ok {
+			out = append(out, fmt.Sprintf("+ %q %s", k, v))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
