@@ -40,9 +40,10 @@ var rooms = []room{
 
 	{"bot/client", []string{"kernel", "kernel/view"}, nil, "the CLI links it: it must start in milliseconds and stay small"},
 	{"bot/cards", []string{"adapters/chat", "kernel", "kernel/view"}, nil, "a card is drawn from a read model; no platform, store or transport is known here"},
-	{"bot/...", below, body, "the body may know every room below it, and nothing below it may know the body"},
-	{"bot", append([]string{"bot/..."}, append(below, "adapters/slack", "kernel/store/bolt")...), body, "the daemon joins the rooms; commands and fixtures stand above and beside it"},
-	{"bot/demo/...", append([]string{"bot", "bot/...", "fixtures/..."}, below...), nil, "the demo plays on the real daemon with the simulators"},
+	{"bot/...", slices.Concat(parts, below), body, "a part of the body may know its neighbours and every room below, and nothing below may know it"},
+	{"bot", slices.Concat(parts, below, []string{"adapters/slack"}), body, "the daemon joins the rooms; commands and fixtures stand above and beside it"},
+	{"bot/demo/...", slices.Concat([]string{"bot"}, parts, below, []string{"fixtures/..."}), nil, "the demo plays on the real daemon with the simulators"},
+	{"bot/bench/...", slices.Concat([]string{"bot"}, parts, below, []string{"fixtures/..."}), nil, "the driver measures the real binaries against the simulators"},
 
 	{"cmd/loopx/cli", []string{"bot/client", "kernel", "kernel/view", "kernel/store", "kernel/store/bolt", "kernel/store/failpoint", "inbox", "routing", "adapters/chat"}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/pelletier/go-toml/v2"}, "the CLI starts for every step of every agent: what needs an SDK or a server runs in loopx-bot"},
 	{"cmd/loopx", []string{"cmd/loopx/cli"}, nil, "main turns a call into the CLI's and nothing else"},
@@ -52,8 +53,11 @@ var rooms = []room{
 	{"docs", nil, nil, "it holds tests only"},
 }
 
-// below is what a room of the body may import of ours.
-var below = []string{"kernel", "kernel/view", "kernel/store", "kernel/store/failpoint", "kernel/store/bolt", "inbox", "routing", "adapters/chat", "adapters/console", "bot/api", "bot/cards", "bot/client", "bot/workspace", "fixtures/demo"}
+// parts are the rooms of the body, below all that they stand on.
+var (
+	parts = []string{"bot/api", "bot/cards", "bot/client", "bot/workspace"}
+	below = []string{"kernel", "kernel/view", "kernel/store", "kernel/store/failpoint", "kernel/store/bolt", "inbox", "routing", "adapters/chat", "adapters/console"}
+)
 
 // body is what a room of the body may import of others.
 var body = []string{"github.com/labstack/echo/v4", "github.com/pelletier/go-toml/v2", "github.com/yuin/goldmark", "golang.org/x/sys"}

@@ -33,6 +33,7 @@ var wideTypes = []struct {
 	{"bot/workspace.Page", 22, "one handler a route"},
 	{"bot/workspace.sessions", 20, "one small table of browsers with every change of it"},
 	{"bot/demo.player", 20, "one method a scene of the unattended play"},
-	{"cmd/loopx/cli.app", 60, "one run of the command line: what every verb needs, and a method a verb"},
+	{"cmd/loopx/cli.app", 80, "one run of the command line: what every verb needs, and a method a verb"},
+	{"bot/bench.bench", 25, "one method a row of the table"},
 	{"fixtures/sim/slack.Server", 95, "a whole platform: a method for each call of its Web API and each thing a person does"},
 }
