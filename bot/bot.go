@@ -44,7 +44,7 @@ type Bot struct {
 	page    *workspace.Page
 	console *console.Console
 	token   string
-	began   time.Time
+	failed  chan struct{}
 
 	mu   sync.Mutex // guards stop
 	stop []step     // what Stop undoes, newest last
@@ -75,13 +75,12 @@ func New(opt Options) (*Bot, error) {
 			return nil, kernel.Errorf(kernel.Invalid, "sim_only", "connection %s: base_url is for simulators", c.Name).Try("start with --sim, or remove base_url")
 		}
 	}
-	return &Bot{opt: opt}, nil
+	return &Bot{opt: opt, failed: make(chan struct{})}, nil
 }
 
 // Start takes the workspace and serves it. After an error everything that was
 // started is stopped again.
 func (b *Bot) Start(ctx context.Context) (err error) {
-	b.began = time.Now()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.Stop(context.WithoutCancel(ctx)))
@@ -91,6 +90,10 @@ func (b *Bot) Start(ctx context.Context) (err error) {
 		return err
 	}
 	b.undo("state folder", func(context.Context) error { return b.held.Close() })
+	watch, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	var watching sync.WaitGroup
+	watching.Go(func() { b.watchFile(watch) })
+	b.undo("file watch", func(context.Context) error { unwatch(); watching.Wait(); return nil })
 	if b.token, err = b.opt.Home.Token(); err != nil {
 		return err
 	}
@@ -143,9 +146,31 @@ func (b *Bot) undo(name string, run func(context.Context) error) {
 	b.stop = append(b.stop, step{name, run})
 }
 
-// Failed is closed when a commit's outcome became unknown: stop and exit with
-// the code of class unknown.
-func (b *Bot) Failed() <-chan struct{} { return b.held.Failed() }
+// Failed is closed when a commit's outcome became unknown, or when the state
+// file was moved away under the daemon: stop and exit with the code of class
+// unknown, so that the next start reads what is true.
+func (b *Bot) Failed() <-chan struct{} { return b.failed }
+
+// watchFile closes failed when the store must not be used any further.
+func (b *Bot) watchFile(ctx context.Context) {
+	tick := time.NewTicker(2 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.held.Failed():
+			close(b.failed)
+			return
+		case <-tick.C:
+			if err := b.held.Store.Moved(); err != nil {
+				b.opt.Logger.Error("the state file is no longer where it was", "err", err)
+				close(b.failed)
+				return
+			}
+		}
+	}
+}
 
 // PageAddr is the page's address, empty without a page.
 func (b *Bot) PageAddr() string {

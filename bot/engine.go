@@ -115,6 +115,8 @@ func (e *engine) stop(ctx context.Context) error {
 func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()
+	prune := time.NewTicker(time.Hour)
+	defer prune.Stop()
 	for {
 		if err := e.catchUp(ctx); err != nil && ctx.Err() == nil {
 			e.log.Warn("projector", "err", err)
@@ -131,6 +133,24 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 			if err != nil && ctx.Err() == nil {
 				e.log.Warn("expiry", "err", err)
 			}
+		case <-prune.C:
+			if err := e.prune(ctx); err != nil && ctx.Err() == nil {
+				e.log.Warn("prune", "err", err)
+			}
+		}
+	}
+}
+
+// prune forgets marks nobody can need any more, a piece at a time.
+func (e *engine) prune(ctx context.Context) error {
+	var at []byte
+	for {
+		err := e.k.Store().Update(ctx, func(tx store.Tx) (err error) {
+			at, err = inbox.Over(tx).Prune(at, 200)
+			return err
+		})
+		if err != nil || at == nil {
+			return err
 		}
 	}
 }

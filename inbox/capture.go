@@ -50,11 +50,19 @@ func (t *Tx) Handled(e chat.Event, verdict string, a chat.Answer) error {
 	return t.put(Mark{At: t.now, Verdict: verdict, Answer: a}, markKey(e)...)
 }
 
-// Prune forgets marks older than the longest redelivery and finished texts
-// older than a day; it returns how many rows it removed.
-func (t *Tx) Prune(limit int) (int, error) {
+// Prune forgets marks older than the longest redelivery, looking at up to limit
+// marks behind a key. It returns the last key it looked at, nil at the end.
+func (t *Tx) Prune(after []byte, limit int) ([]byte, error) {
+	rg := store.Under(limit, tblMark)
+	if after != nil {
+		rg = rg.After(after)
+	}
 	var old [][]byte
-	err := t.tx.Scan(store.Under(limit, tblMark), func(k, v []byte) bool {
+	var last []byte
+	seen := 0
+	err := t.tx.Scan(rg, func(k, v []byte) bool {
+		seen++
+		last = append(last[:0], k...)
 		var m Mark
 		if json.Unmarshal(v, &m) == nil && t.now-m.At > markKeepMS {
 			old = append(old, append([]byte(nil), k...))
@@ -62,14 +70,17 @@ func (t *Tx) Prune(limit int) (int, error) {
 		return true
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for _, k := range old {
 		if err := t.tx.Delete(k); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	return len(old), nil
+	if seen < limit {
+		last = nil
+	}
+	return last, nil
 }
 
 // linkTries is how many wrong codes an identity may type in an hour.

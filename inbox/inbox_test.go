@@ -292,3 +292,36 @@ func TestRandomPresses(t *testing.T) {
 		}
 	})
 }
+
+// Marks outlive the longest redelivery and no longer.
+func TestPrune(t *testing.T) {
+	d := newDesk(t, "direction")
+	defer d.close()
+	mark := func(id string) chat.Event {
+		e := chat.Event{Kind: chat.CardPressed, ID: id, Place: home, Press: &chat.Press{}}
+		d.update(func(t *Tx) error { return t.Handled(e, "press", chat.Answer{Notice: "n"}) })
+		return e
+	}
+	old := mark("old")
+	d.now += markKeepMS - 1000
+	fresh := mark("new")
+	d.now += 2000
+	d.update(func(t *Tx) error {
+		var at []byte
+		for {
+			var err error
+			if at, err = t.Prune(at, 1); at == nil || err != nil {
+				return err
+			}
+		}
+	})
+	d.update(func(tx *Tx) error {
+		if m, err := tx.Seen(old); m != nil || err != nil {
+			t.Errorf("an old mark is kept: %v %v", m, err)
+		}
+		if m, err := tx.Seen(fresh); m == nil || err != nil || m.Answer.Notice != "n" {
+			t.Errorf("a mark was forgotten too early: %v %v", m, err)
+		}
+		return nil
+	})
+}
