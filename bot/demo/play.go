@@ -163,7 +163,7 @@ func (p *player) link(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.sim.Say(wei, p.sim.DM(wei), a.str("code"))
+	p.sim.Say(wei, p.sim.DM(wei), a.str("link_code"))
 	if err := p.until(ctx, "the bot answers the link code", func() bool { return len(p.dm()) > 0 }); err != nil {
 		return err
 	}
