@@ -126,7 +126,8 @@ func rules() []rule {
 
 // Decide answers whether an agent should run now, and on what. It reads by
 // index and writes nothing.
-func (r *Reader) Decide(c Caller) (*Decision, error) {
+func (r *Reader) Decide(c Caller) (_ *Decision, err error) {
+	defer r.guard(&err)
 	g, err := r.needGoal(c.Goal)
 	if err != nil {
 		return nil, err

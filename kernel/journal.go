@@ -87,17 +87,27 @@ func Replay(ctx context.Context, from, to store.Store) error {
 	prev, seq := "", uint64(0)
 	for {
 		var batch [][]byte
+		var head Head
 		err := from.View(ctx, func(tx store.ReadTx) error {
-			batch = nil
+			r := &Reader{tx: tx}
+			if batch, head = nil, r.Head(); r.err != nil {
+				return r.err
+			}
 			rg := store.Under(64, tblJournal).After(store.Key(tblJournal, store.U64(seq)))
 			return tx.Scan(rg, func(_, v []byte) bool { batch = append(batch, append([]byte(nil), v...)); return true })
 		})
-		if err != nil || len(batch) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(batch) == 0 {
+			if head != (Head{Seq: seq, Hash: prev}) {
+				return fmt.Errorf("%w: the journal ends at record %d and not where its head says", store.ErrCorrupt, seq)
+			}
+			return nil
 		}
 		for _, raw := range batch {
 			var rec Record
-			if err := json.Unmarshal(raw, &rec); err != nil {
+			if err := json.Unmarshal(raw, &rec); err != nil || !rec.sound() {
 				return fmt.Errorf("%w: journal record %d does not decode", store.ErrCorrupt, seq+1)
 			}
 			if rec.Seq != seq+1 || rec.Prev != prev {

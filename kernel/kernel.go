@@ -123,11 +123,12 @@ func (r *Reader) Denials(limit int) []*Denial {
 
 // DoTx is Do inside a transaction of the caller, who must roll back on an error
 // and after a preview.
-func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (Receipt, error) {
+func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err error) {
 	t, now, stepped, err := k.begin(tx)
 	if err != nil {
 		return Receipt{}, err
 	}
+	defer t.guard(&err)
 	key, payload, err := keyOf(cmd, opt)
 	if err != nil {
 		return Receipt{}, err
@@ -246,16 +247,13 @@ func (e *Event) row() []byte {
 
 // Read runs fn on a snapshot.
 func (k *Kernel) Read(ctx context.Context, fn func(*Reader) error) error {
-	err := k.st.View(ctx, func(tx store.ReadTx) error {
+	err := k.st.View(ctx, func(tx store.ReadTx) (err error) {
 		r, err := k.ReaderOf(tx)
 		if err != nil {
 			return err
 		}
-		err = fn(r)
-		if r.err != nil {
-			return r.err
-		}
-		return err
+		defer r.guard(&err)
+		return fn(r)
 	})
 	if err != nil {
 		return AsError(err)

@@ -81,6 +81,16 @@ func (r *Reader) fail(err error) {
 	}
 }
 
+// guard is deferred by whoever decides on rows: after a failed read there is
+// nothing where something was expected, and to fall over that is that failure.
+// A panic without one is a bug of ours and goes on.
+func (r *Reader) guard(err *error) {
+	if r.err != nil {
+		_ = recover()
+		*err = r.err
+	}
+}
+
 func (r *Reader) raw(key []byte) []byte {
 	if r.err != nil {
 		return nil
@@ -116,6 +126,10 @@ func decodeRow[T any](r *Reader, b []byte) *T {
 	v := new(T)
 	if err := json.Unmarshal(b, v); err != nil {
 		r.fail(fmt.Errorf("%w: a row does not decode: %v", store.ErrCorrupt, err))
+		return nil
+	}
+	if s, ok := any(v).(soundness); ok && !s.sound() {
+		r.fail(fmt.Errorf("%w: a row of kind %T lacks parts", store.ErrCorrupt, v))
 		return nil
 	}
 	return v
@@ -155,7 +169,14 @@ func (r *Reader) Counts(goal string) Counts {
 }
 
 // Todo returns a todo of a goal or nil.
-func (r *Reader) Todo(goal, id string) *Todo { return get[Todo](r, tblTodo, goal, id) }
+func (r *Reader) Todo(goal, id string) *Todo {
+	v := get[Todo](r, tblTodo, goal, id)
+	if v != nil && (v.Goal != goal || v.ID != id) {
+		r.fail(fmt.Errorf("%w: the row of todo %s is another's", store.ErrCorrupt, id))
+		return nil
+	}
+	return v
+}
 
 // GoalOfTodo finds the goal a todo belongs to, or "".
 func (r *Reader) GoalOfTodo(todo string) string { return string(r.raw(store.Key(tblTodoGoal, todo))) }
@@ -164,7 +185,14 @@ func (r *Reader) GoalOfTodo(todo string) string { return string(r.raw(store.Key(
 func (r *Reader) Claim(goal, todo string) *Claim { return get[Claim](r, tblClaim, goal, todo) }
 
 // Gate returns a gate or nil.
-func (r *Reader) Gate(goal, id string) *Gate { return get[Gate](r, tblGate, goal, id) }
+func (r *Reader) Gate(goal, id string) *Gate {
+	v := get[Gate](r, tblGate, goal, id)
+	if v != nil && (v.Goal != goal || v.ID != id) {
+		r.fail(fmt.Errorf("%w: the row of gate %s is another's", store.ErrCorrupt, id))
+		return nil
+	}
+	return v
+}
 
 // GoalOfGate finds the goal a gate belongs to, or "".
 func (r *Reader) GoalOfGate(gate string) string { return string(r.raw(store.Key(tblGateGoal, gate))) }

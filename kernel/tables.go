@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -296,7 +297,12 @@ func (t *tables) place(goal, id string) {
 	}
 	was := ""
 	if old != nil {
-		was = strings.Split(string(old), "\x00")[2]
+		parts := strings.Split(string(old), "\x00")
+		if len(parts) < 4 || parts[0] != tblIndex || parts[1] != goal {
+			t.fail(fmt.Errorf("%w: the place of %s is no key of the index", store.ErrCorrupt, id))
+			return
+		}
+		was = parts[2]
 		if t.err == nil {
 			t.fail(t.w.Delete(slices.Clone(old)))
 		}

@@ -1,0 +1,67 @@
+package kernel
+
+// A row is sound when the parts that depend on each other are there. One that is
+// not was damaged: nothing may be concluded from it, and nothing may fall over it.
+type soundness interface{ sound() bool }
+
+func (v *Goal) sound() bool      { return v.ID != "" && v.WindowMS > 0 }
+func (v *Agent) sound() bool     { return v.ID != "" }
+func (v *Session) sound() bool   { return v.ID != "" }
+func (v *Claim) sound() bool     { return v.Todo != "" }
+func (v *Evidence) sound() bool  { return v.ID != "" }
+func (v *Turn) sound() bool      { return v.ID != "" }
+func (v *Run) sound() bool       { return v.Seq > 0 }
+func (v *Spend) sound() bool     { return v.Seq > 0 && v.Slots > 0 }
+func (v *Counts) sound() bool    { return *v != Counts{} }
+func (v *Person) sound() bool    { return v.ID != "" }
+func (v *Principal) sound() bool { return v.Person != "" }
+func (v *LinkCode) sound() bool  { return v.Digest != "" }
+func (v *Head) sound() bool      { return v.Seq > 0 && v.Hash != "" }
+
+func (v *Reservation) sound() bool   { return v.Agent != "" }
+func (v *storedReceipt) sound() bool { return v.Payload != "" }
+
+func (v *Todo) sound() bool {
+	switch v.Status {
+	case TodoOpen, TodoDeferred:
+	case TodoDone:
+		if v.Done == nil {
+			return false
+		}
+	case TodoSuperseded:
+		if v.SupersededBy == "" {
+			return false
+		}
+	default:
+		return false
+	}
+	return v.ID != "" && (v.Class != Monitor || v.Watch != nil)
+}
+
+func (v *Gate) sound() bool {
+	switch v.Status {
+	case GateOpen, GateWithdrawn:
+		return v.ID != "" && v.Answer == nil
+	case GateAnswered:
+		return v.ID != "" && v.Answer != nil
+	}
+	return false
+}
+
+func (v *Record) sound() bool {
+	for i := range v.Events {
+		if !v.Events[i].sound() {
+			return false
+		}
+	}
+	return v.Seq > 0
+}
+
+func (e *Event) sound() bool {
+	return e.Type != "" && (e.Type != TodoCompleted || e.Todo != nil && e.Todo.Done != nil) &&
+		(e.GoalRow == nil || e.GoalRow.sound()) && (e.Agent == nil || e.Agent.sound()) && (e.Session == nil || e.Session.sound()) &&
+		(e.Todo == nil || e.Todo.sound()) && (e.Claim == nil || e.Claim.sound()) && (e.Gate == nil || e.Gate.sound()) &&
+		(e.Evidence == nil || e.Evidence.sound()) && (e.Turn == nil || e.Turn.sound()) && (e.Run == nil || e.Run.sound()) &&
+		(e.Reservation == nil || e.Reservation.sound()) && (e.Spend == nil || e.Spend.sound()) && (e.Person == nil || e.Person.sound()) &&
+		(e.Principal == nil || e.Principal.sound()) && (e.LinkCode == nil || e.LinkCode.sound())
+}
