@@ -106,7 +106,11 @@ func (b *Bot) Start(ctx context.Context) (err error) {
 	if !b.opt.Config.Page.Off {
 		b.page = b.newPage(service)
 	}
-	b.server = api.New(api.Options{Service: service, Wake: b.held.Store.Watch, Info: b.info, OwnerToken: b.token, Home: b.opt.Home, Logger: b.opt.Logger})
+	var approve func(string) error
+	if b.page != nil {
+		approve = b.page.Approve
+	}
+	b.server = api.New(api.Options{ApprovePage: approve, Service: service, Wake: b.held.Store.Watch, Info: b.info, OwnerToken: b.token, Home: b.opt.Home, Logger: b.opt.Logger})
 	if err := b.server.Start(); err != nil {
 		return err
 	}

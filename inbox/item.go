@@ -155,6 +155,23 @@ func (t *Tx) want(it *Item) error {
 	return t.save(it, due)
 }
 
+// refreshMS is how long a change around a gate may take to show on its card.
+const refreshMS = 5000
+
+// refresh marks an item dirty for a change of what stands around its question:
+// soon is enough, and several such changes become one drawing.
+func (t *Tx) refresh(it *Item) error {
+	if it.State == Dead || it.Message == "" {
+		return nil // not outside yet: the first drawing shows it all
+	}
+	it.Want++
+	due := it.Due
+	if due == 0 {
+		due = t.now + refreshMS
+	}
+	return t.save(it, due)
+}
+
 // Count adds one to a named counter.
 func (t *Tx) Count(name string) error {
 	n, err := Counter(t.tx, name)

@@ -47,12 +47,15 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 		return false, err
 	}
 	gates := map[string]*kernel.Gate{}
+	moved := map[string]bool{} // goals in which work came, went or was released
 	for _, rec := range records {
 		for i := range rec.Events {
 			e := &rec.Events[i]
 			switch {
 			case e.Gate != nil && e.Type != kernel.GateNotified:
 				gates[e.Gate.ID] = e.Gate
+			case e.Type == kernel.TodoAdded, e.Type == kernel.TodoCompleted, e.Type == kernel.TodoSupersededBy, e.Type == kernel.TodoDeferredEvent, e.Type == kernel.TodoReopened:
+				moved[e.Goal] = true
 			case e.Type == kernel.PrincipalChanged && e.Principal.Status == "linked":
 				for _, g := range openGates(r) {
 					gates[g.ID] = g
@@ -70,10 +73,62 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 			return false, err
 		}
 	}
+	for goal := range moved {
+		if err := t.refreshGates(r, goal, gates); err != nil {
+			return false, err
+		}
+	}
 	if err := r.Err(); err != nil {
 		return false, err
 	}
 	return len(records) == batch, t.put(after, tblCursor)
+}
+
+// refreshMost bounds the cards of a goal that are redrawn because work around
+// them moved: the most severe open gates.
+const refreshMost = 10
+
+// refreshGates lets the cards of a goal's open gates say again what goes on
+// without them. Their buttons stay.
+func (t *Tx) refreshGates(r *kernel.Reader, goal string, shown map[string]*kernel.Gate) error {
+	for _, g := range r.OpenGates(goal, refreshMost) {
+		if shown[g.ID] != nil {
+			continue
+		}
+		copies, err := t.copies(g)
+		if err != nil {
+			return err
+		}
+		for _, it := range copies {
+			if err := t.refresh(it); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copies are the card instances of a gate.
+func (t *Tx) copies(g *kernel.Gate) ([]*Item, error) {
+	var ids []string
+	err := t.tx.Scan(store.Under(1000, tblSubject, g.Goal, g.ID), func(k, _ []byte) bool {
+		ids = append(ids, store.LastPart(k))
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []*Item
+	for _, id := range ids {
+		it, err := Load(t.tx, id)
+		if err != nil {
+			return nil, err
+		}
+		if it != nil {
+			out = append(out, it)
+		}
+	}
+	return out, nil
 }
 
 // Behind says whether the journal has records the projector has not shown.
@@ -88,27 +143,20 @@ func Behind(tx store.ReadTx, head uint64) (bool, error) {
 // show brings every copy of a gate up to date and adds missing ones while the
 // gate can be answered.
 func (t *Tx) show(g *kernel.Gate, places []chat.Place) error {
-	var ids []string
-	err := t.tx.Scan(store.Under(1000, tblSubject, g.Goal, g.ID), func(k, _ []byte) bool {
-		ids = append(ids, store.LastPart(k))
-		return true
-	})
+	copies, err := t.copies(g)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		it, err := Load(t.tx, id)
-		if err != nil {
-			return err
-		}
-		if it == nil {
-			continue
-		}
+	for _, it := range copies {
 		if g.Status != kernel.GateOpen {
 			it.Confirm = nil
 		}
-		if g.Status != kernel.GateOpen && len(it.Buttons) == 0 {
-			err = t.want(it) // nothing to take away, only words to change
+		fits := len(it.Buttons) == 0 // nothing to take away, only words to change
+		if g.Status == kernel.GateOpen {
+			fits = len(it.Buttons) > 0 && it.Buttons[0].Digest == g.Digest // they still ask the same
+		}
+		if fits {
+			err = t.want(it)
 		} else {
 			err = t.redraw(it, g)
 		}
@@ -135,19 +183,11 @@ func (t *Tx) Expire(k *kernel.Kernel) error {
 		return err
 	}
 	for _, g := range openGates(r) {
-		var ids []string
-		err := t.tx.Scan(store.Under(1000, tblSubject, g.Goal, g.ID), func(key, _ []byte) bool {
-			ids = append(ids, store.LastPart(key))
-			return true
-		})
+		copies, err := t.copies(g)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			it, err := Load(t.tx, id)
-			if err != nil || it == nil {
-				return err
-			}
+		for _, it := range copies {
 			late := it.Confirm != nil && it.Confirm.Until < r.Steady()
 			if late || g.Expired(t.now) && len(it.Buttons) > 0 {
 				it.Confirm = nil

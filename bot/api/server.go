@@ -35,6 +35,9 @@ type Options struct {
 	Wake func(ctx context.Context) <-chan struct{}
 	// Info completes what /v1/info says: page address and connections. Nil is none.
 	Info func() client.Info
+	// ApprovePage lets the page session that shows a code act as the owner. Nil
+	// says that there is no page.
+	ApprovePage func(code string) error
 	// OwnerToken is the proof of the owner; empty means that nobody is.
 	OwnerToken string
 	// Home is the folder whose socket is served.
@@ -88,6 +91,7 @@ func (s *Server) routes() http.Handler {
 	e.POST(client.PathQuery, s.query)
 	e.GET(client.PathWatch, s.watch)
 	e.GET(client.PathInfo, s.info)
+	e.POST(client.PathPage, s.page)
 	return e
 }
 
