@@ -132,10 +132,10 @@ func gateAnswer(a *app) *cobra.Command {
 // the caller did not name one.
 func (a *app) answer(c *kernel.AnswerGate, choose func(view.Gate) (string, error)) error {
 	const act = "answering a gate"
-	if err := a.noAgent(act, a.g.asOwner && isTerminal(a.opt.In) && isTerminal(a.opt.Err)); err != nil {
+	if err := a.noAgent(act, a.g.asOwner && a.interactive()); err != nil {
 		return err
 	}
-	interactive := a.g.tokenFile == "" && !a.g.dryRun && isTerminal(a.opt.In)
+	interactive := a.g.tokenFile == "" && !a.g.dryRun && a.interactive()
 	var seen string
 	word := c.Gate
 	if choose != nil || interactive {

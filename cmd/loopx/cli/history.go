@@ -85,6 +85,9 @@ func whyCmd(a *app) *cobra.Command {
 			return kernel.AsError(err)
 		}
 		f := newFields().add(raw)
+		if d.Lost == nil {
+			f.set("lost", []kernel.Lost{})
+		}
 		if todo != "" {
 			lost := make([]kernel.Lost, 0, 1)
 			for _, l := range d.Lost {

@@ -14,7 +14,7 @@ import (
 
 func linkCmd(a *app) *cobra.Command {
 	c := linkNew(a)
-	c.AddCommand(linkList(a), linkSettle(a, false), linkSettle(a, true))
+	c.AddCommand(linkList(a), linkSettle(a, false), linkSettle(a, true), linkPage(a))
 	return c
 }
 
@@ -52,7 +52,7 @@ func linkNew(a *app) *cobra.Command {
 		}); err != nil || a.asJSON || rec.Preview {
 			return err
 		}
-		if !isTerminal(a.opt.In) {
+		if !a.interactive() {
 			_, err := fmt.Fprintln(a.opt.Out, "Then: loopx link confirm")
 			return err
 		}
@@ -166,7 +166,7 @@ func linkSettle(a *app, revoke bool) *cobra.Command {
 		a.ownerFlags(f)
 		a.writeFlags(f)
 	}, func() error {
-		if err := a.noAgent(act, a.g.asOwner); err != nil {
+		if err := a.noAgent(act, a.g.asOwner && a.interactive()); err != nil {
 			return err
 		}
 		p, err := a.oneLink(want, revoke)

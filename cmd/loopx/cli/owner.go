@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -24,8 +23,7 @@ func hostMarkers() []string {
 // agent stands behind the command it is denied: an agent that answers its own
 // gate by mistake is what the proof is for.
 func (a *app) owner(act string, seen func() string, word string) (kernel.Actor, error) {
-	interactive := isTerminal(a.opt.In) && isTerminal(a.opt.Err)
-	if err := a.noAgent(act, a.g.asOwner && interactive); err != nil {
+	if err := a.noAgent(act, a.g.asOwner && a.interactive()); err != nil {
 		return kernel.Actor{}, err
 	}
 	if _, err := a.workspace(); err != nil {
@@ -34,7 +32,7 @@ func (a *app) owner(act string, seen func() string, word string) (kernel.Actor, 
 	if a.g.tokenFile != "" {
 		return a.ownerByFile()
 	}
-	if !interactive {
+	if !a.interactive() {
 		return kernel.Actor{}, kernel.Errorf(kernel.Denied, "owner_proof_missing", "%s is an owner's act and needs proof", act).Try(waysToDecide)
 	}
 	if err := a.confirm(seen(), word); err != nil {
@@ -46,7 +44,7 @@ func (a *app) owner(act string, seen func() string, word string) (kernel.Actor, 
 // ownerPreview is the owner's view of an act that is only shown. It writes
 // nothing, so nobody is asked; agents are told at once that it is not theirs.
 func (a *app) ownerPreview(act string) (kernel.Actor, error) {
-	if err := a.noAgent(act, a.g.asOwner); err != nil {
+	if err := a.noAgent(act, a.g.asOwner && a.interactive()); err != nil {
 		return kernel.Actor{}, err
 	}
 	if _, err := a.workspace(); err != nil {
@@ -100,17 +98,58 @@ func (a *app) ownerByFolder() (kernel.Actor, error) {
 	return client.ActorOf("", true), nil
 }
 
+// interactive says whether a person sits here: input comes from a terminal, and a
+// question can be shown on one.
+func (a *app) interactive() bool {
+	if !isTerminal(a.opt.In) {
+		return false
+	}
+	out, done := a.prompt()
+	done()
+	return out != nil
+}
+
+// prompt is where a question is shown: standard error, else the terminal itself.
+func (a *app) prompt() (io.Writer, func()) {
+	if isTerminal(a.opt.Err) {
+		return a.opt.Err, func() {}
+	}
+	f, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	if err != nil {
+		return nil, func() {}
+	}
+	return f, func() { _ = f.Close() }
+}
+
 // confirm shows what will happen and wants word typed back.
 func (a *app) confirm(seen, word string) error {
-	fmt.Fprintf(a.opt.Err, "%s\nType %s to confirm: ", strings.TrimRight(seen, "\n"), a.bold(word))
-	line, err := bufio.NewReader(io.LimitReader(a.opt.In, 1000)).ReadString('\n')
-	if err != nil && line == "" {
-		fmt.Fprintln(a.opt.Err)
+	out, done := a.prompt()
+	defer done()
+	if out == nil {
+		return kernel.Errorf(kernel.Denied, "not_confirmed", "there is no terminal to ask on")
 	}
-	if !strings.EqualFold(strings.TrimSpace(line), word) {
+	fmt.Fprintf(out, "%s\nType %s to confirm: ", strings.TrimRight(seen, "\n"), a.bold(word))
+	if !strings.EqualFold(strings.TrimSpace(readLine(a.opt.In)), word) {
 		return kernel.Errorf(kernel.Denied, "not_confirmed", "that was not %s", word).Try("run it again and type %s", word)
 	}
 	return nil
+}
+
+// readLine reads one line and not a byte more: the next question reads on.
+func readLine(in io.Reader) string {
+	var line []byte
+	b := make([]byte, 1)
+	for len(line) < 1000 {
+		n, err := in.Read(b)
+		if n == 1 && b[0] != '\n' {
+			line = append(line, b[0])
+			continue
+		}
+		if n == 1 || err != nil {
+			break
+		}
+	}
+	return string(line)
 }
 
 // readText reads --text-file: a file or, as "-", standard input. The bound is far
