@@ -339,7 +339,12 @@ func (p *player) finish(ctx context.Context) error {
 		}
 		todos, _ := a["todos"].([]any)
 		done = len(todos)
-		return done == want
+		q, err := p.cli.run(ctx, "quota", "status", "--goal-id", p.story.Goal)
+		if err != nil {
+			return false
+		}
+		spent, _ := q["spent_slots"].(float64)
+		return done == want && int(spent) == want // the last turn has settled, too
 	})
 	p.check(err == nil, "all %d todos that could be done are done", want)
 	return err
