@@ -91,7 +91,7 @@ func main() {
 		if r.action != "skip" {
 			continue
 		}
-		why := strings.Join(r.output, " ")
+		why := strings.Join(strings.Fields(strings.Join(r.output, " ")), " ")
 		i := slices.IndexFunc(rules, func(x rule) bool { return x.fits(r) })
 		switch {
 		case i < 0:
