@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"reflect"
 	"time"
+	"unicode/utf8"
 
 	"loopx/kernel"
 	"loopx/kernel/view"
@@ -38,9 +40,9 @@ func (c *Client) Listening() bool {
 // act as the owner travel; the daemon's door decides what they are worth. For
 // errors see NoDaemon and Again.
 func (c *Client) Do(ctx context.Context, cmd kernel.Command, opt kernel.Options) (kernel.Receipt, error) {
-	args, err := json.Marshal(cmd)
+	args, err := encode(cmd)
 	if err != nil {
-		return kernel.Receipt{}, kernel.AsError(err)
+		return kernel.Receipt{}, err
 	}
 	req := DoRequest{Command: cmd.Name(), Args: args, Key: opt.Key, Preview: opt.Preview, Plan: opt.Plan}
 	switch opt.By.Kind {
@@ -62,9 +64,9 @@ func (c *Client) Do(ctx context.Context, cmd kernel.Command, opt kernel.Options)
 
 // Query implements view.Service.
 func (c *Client) Query(ctx context.Context, q view.Query) (json.RawMessage, error) {
-	args, err := json.Marshal(q)
+	args, err := encode(q)
 	if err != nil {
-		return nil, kernel.AsError(err)
+		return nil, err
 	}
 	return c.post(ctx, PathQuery, QueryRequest{Query: q.Name(), Args: args})
 }
@@ -80,6 +82,41 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 		return info, badAnswer()
 	}
 	return info, nil
+}
+
+// encode is json.Marshal that refuses what it would mend in silence: bytes that
+// are no UTF-8 must not become other text on the way.
+func encode(v any) (json.RawMessage, error) {
+	if !validText(reflect.ValueOf(v)) {
+		return nil, kernel.Errorf(kernel.Invalid, "bad_text", "a text of the command is not valid UTF-8")
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, kernel.AsError(err)
+	}
+	return b, nil
+}
+
+func validText(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String:
+		return utf8.ValidString(v.String())
+	case reflect.Pointer, reflect.Interface:
+		return v.IsNil() || validText(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			if !validText(v.Index(i)) {
+				return false
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !validText(v.Field(i)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func badAnswer() error {

@@ -11,11 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"loopx/bot/api"
 	"loopx/bot/client"
+	"loopx/kernel/store"
+	"loopx/kernel/store/bolt"
 	"loopx/kernel/view"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -52,12 +53,14 @@ func TestScripts(t *testing.T) {
 						return cond == mode, nil
 					case "root":
 						return os.Geteuid() == 0, nil
+					case "mount":
+						return canMount(t), nil
 					}
 					return false, fmt.Errorf("unknown condition %s", cond)
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"code": runCode, "json": jsonSet, "field": jsonField, "fields": jsonFields,
-					"hand": handWrite, "tmpfs": mountTmpfs, "shot": shot,
+					"hand": handWrite, "shot": shot, "tmpfs": mountTmpfs, "remount": remount, "newer": newerSchema,
 				},
 			})
 		})
@@ -235,16 +238,10 @@ func shot(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// mountTmpfs is `tmpfs dir size`: a small disk, for scripts that have the right to
-// mount one ([root]).
-func mountTmpfs(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: tmpfs dir size")
-	}
-	dir := ts.MkAbs(args[0])
-	ts.Check(os.MkdirAll(dir, 0o700))
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,size="+args[1]); err != nil {
-		ts.Fatalf("no tmpfs can be mounted (%v); guard this line with [root]", err)
-	}
-	ts.Defer(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+// newerSchema is `newer file`: it says that a later loopx wrote the state.
+func newerSchema(ts *testscript.TestScript, neg bool, args []string) {
+	st, err := bolt.Open(ts.MkAbs(args[0]), bolt.Options{})
+	ts.Check(err)
+	err = st.Update(context.Background(), func(tx store.Tx) error { return tx.Put(store.Key("sv"), []byte("99")) })
+	ts.Check(errors.Join(err, st.Close()))
 }

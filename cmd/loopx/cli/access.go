@@ -53,6 +53,9 @@ func (s *access) Query(ctx context.Context, q view.Query) (json.RawMessage, erro
 
 // run carries one request through, by either way. cmd is nil for a query.
 func (s *access) run(ctx context.Context, cmd kernel.Command, fn func(view.Service) error) error {
+	if err := s.enter(cmd); err != nil {
+		return err
+	}
 	deadline := time.Now().Add(s.wait)
 	var unknown error // set once a sent command got no answer
 	pause := time.Millisecond
@@ -94,8 +97,9 @@ func worse(unknown, err error) error {
 
 // file runs fn on the state file under the folder's lock.
 func (s *access) file(ctx context.Context, cmd kernel.Command, wait time.Duration, fn func(view.Service) error) error {
-	if err := s.prepare(cmd); err != nil {
-		return err
+	if !begins(cmd) && !s.home.Exists() {
+		return kernel.Errorf(kernel.NotFound, codeNoState, "there is no workspace in %s yet", s.home.Dir).
+			Try("loopx goal create --goal-id NAME --objective TEXT")
 	}
 	c := client.New(s.home)
 	boot, _ := client.SystemClock{}.Boot()
@@ -119,23 +123,25 @@ func (s *access) file(ctx context.Context, cmd kernel.Command, wait time.Duratio
 	return s.open(ctx, cmd == nil, wait, fn)
 }
 
-// prepare makes a new folder for the commands that begin a workspace, and tells
-// the others that there is none.
-func (s *access) prepare(cmd kernel.Command) error {
+// begins says that a command may be the first of a workspace.
+func begins(cmd kernel.Command) bool {
 	switch cmd.(type) {
 	case *kernel.CreateGoal, *kernel.CreateLinkCode:
-		return s.home.Ensure()
+		return true
 	}
-	if err := s.home.Check(); err != nil {
-		return err
-	}
-	if s.home.Exists() {
-		return nil
-	}
-	return kernel.Errorf(kernel.NotFound, codeNoState, "there is no workspace in %s yet", s.home.Dir).
-		Try("loopx goal create --goal-id NAME --objective TEXT")
+	return false
 }
 
+// enter refuses a folder that must not be trusted, and makes a new one for the
+// commands that begin a workspace.
+func (s *access) enter(cmd kernel.Command) error {
+	if begins(cmd) {
+		return s.home.Ensure()
+	}
+	return s.home.Check()
+}
+
+// codeNoState is told when there is nothing to read yet.
 const codeNoState = "no_workspace"
 
 func (s *access) open(ctx context.Context, readOnly bool, wait time.Duration, fn func(view.Service) error) error {

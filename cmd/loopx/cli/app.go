@@ -110,9 +110,6 @@ func (a *app) workspace() (view.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := home.Check(); err != nil {
-		return nil, err
-	}
 	command := "loopx"
 	if w := firstWord(a.opt.Args); w != "" {
 		command += " " + w

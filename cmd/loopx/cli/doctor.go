@@ -148,7 +148,7 @@ func diskCheck(home client.Home) check {
 	free := uint64(st.Bavail) * uint64(st.Bsize)
 	text := fmt.Sprintf("%d MiB free", free>>20)
 	if free < lowDisk {
-		return check{"disk", stateBad, text, "free some space; writes are refused whole when none is left"}
+		return check{"disk", stateNote, text, "free some space; writes are refused whole when none is left"}
 	}
 	return check{"disk", stateOK, text, ""}
 }
