@@ -168,7 +168,7 @@ async function sayIt(f) {
   const answer = await send(text);
   state.ui.saying = false;
   if (answer.ok) {
-    if (area.value === text) area.value = '';
+    if (area.value.trim() === text.trim()) area.value = '';
     grow(area);
   } else state.ui.sayNote = answer.unknown || answer.status === 502 ? t('say_unknown') : t('say_failed', answer.error.message || answer.status);
   render();

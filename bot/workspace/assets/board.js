@@ -101,7 +101,7 @@ function doneColumn(today, before) {
   const draw = (x) => todo(x, [x.done && line(x.done.by), clock(x.done ? x.done.at : x.updated)].filter(Boolean), '', true);
   const folds = [
     today.length > 0 && fold('today', t('done_today'), '(' + today.length + ')', false, h('ul', {}, today.map(draw))),
-    before.length > 0 && fold('before', t('col_done'), '(' + before.length + ')', false, h('ul', {}, before.map(draw))),
+    before.length > 0 && fold('before', t('earlier'), '(' + before.length + ')', false, h('ul', {}, before.map(draw))),
   ].filter(Boolean);
   return h('section', { class: 'column c-done', 'data-key': 'done', 'aria-labelledby': 'col-done' },
     h('h2', { id: 'col-done' }, t('col_done'), h('span', { class: 'count' }, String(today.length + before.length))),

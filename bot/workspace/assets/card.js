@@ -41,7 +41,7 @@ function head(m, card, id) {
   return h('header', { class: 'card-head' },
     h('h3', { id: id + '-t', class: 'said' }, line(card.title)),
     h('span', { class: 'card-state' },
-      isLive(m) && card.state === 'open' && m.at ? h('span', { class: 'waits' }, t('waits', age(m.at)) + ' ') : null,
+      isLive(m) && card.state === 'open' && m.at ? h('span', { class: 'waits' }, tIn(card.lang, 'waits', age(m.at, card.lang || undefined)) + ' ') : null,
       stateMark(card)));
 }
 
@@ -53,8 +53,15 @@ function quote(card, q, id) {
   const wide = state.ui.wide.has(id);
   return h('figure', { class: 'quote', 'data-key': id },
     h('figcaption', { class: 'said' }, tIn(card.lang, isAsking(card) ? 'asks' : 'says', line(q.from))),
-    h('blockquote', { class: 'said' }, long && !wide ? [...text].slice(0, quoteMost).join('') + '…' : text),
+    h('blockquote', { class: 'said' }, long && !wide ? shortened(text) : text),
     long && h('button', { class: 'link', type: 'button', 'data-do': 'wide', 'data-id': id, 'data-fid': 'wide/' + id, 'aria-expanded': String(wide) }, t(wide ? 'show_less' : 'show_all')));
+}
+
+// shortened cuts at a word where there is one near.
+function shortened(text) {
+  const cut = [...text].slice(0, quoteMost).join('');
+  const at = cut.lastIndexOf(' ');
+  return (at > quoteMost - 40 ? cut.slice(0, at) : cut).replace(/[\s.,;:，。；：、-]+$/u, '') + '…';
 }
 
 const isAsking = (card) => (card.options || []).length > 0 || !!card.question;
@@ -62,8 +69,8 @@ const isAsking = (card) => (card.options || []).length > 0 || !!card.question;
 function options(card) {
   return h('ul', { class: 'options' }, card.options.map((o) => h('li', {},
     h('span', { class: 'opt-label said' }, h('span', { 'aria-hidden': 'true', class: 'tri' }, '▸'), line(o.label)),
-    h('span', { class: 'opt-text said' }, line(o.consequence || '')),
-    o.mark && h('span', { class: 'opt-mark' }, '(' + (marks[o.mark] ? tIn(card.lang, 'mark_' + o.mark) : line(o.mark)) + ')'))));
+    h('span', { class: 'opt-text' }, h('span', { class: 'said' }, line(o.consequence || '')), ' ',
+      o.mark && h('span', { class: 'opt-mark' }, '(' + (marks[o.mark] ? tIn(card.lang, 'mark_' + o.mark) : line(o.mark)) + ')')))));
 }
 
 function evidence(card) {
@@ -73,9 +80,9 @@ function evidence(card) {
       const host = safeURL(e.url);
       return h('li', { class: e.stale ? 'is-stale' : null },
         host
-          ? h('a', { href: e.url, target: '_blank', rel: 'noopener noreferrer', class: 'said', 'aria-label': line(e.text) + ', ' + host + ', ' + t('opens_new') }, line(e.text), h('span', { class: 'host' }, ' ' + host + ' ↗'))
+          ? h('a', { href: e.url, target: '_blank', rel: 'noopener noreferrer', class: 'said', 'aria-label': line(e.text) + ', ' + host + ', ' + t('opens_new') }, line(e.text), ' ', h('span', { class: 'host' }, host + ' ↗'))
           : h('span', { class: 'said' }, line(e.text)),
-        e.stale && h('span', { class: 'stale' }, ' ◌ ' + tIn(card.lang, 'stale_mark')));
+        ' ', e.stale && h('span', { class: 'stale' }, '◌ ' + tIn(card.lang, 'stale_mark')));
     })));
 }
 

@@ -113,11 +113,19 @@ function help() {
     h('button', { class: 'btn', type: 'button', 'data-do': 'unhelp', 'data-fid': 'unhelp' }, t('close')));
 }
 
+const icons = {
+  needs: 'M3 12.5 5.6 4.8h10.8L19 12.5v4.7H3zM3 12.5h4.7a3.3 3.3 0 0 0 6.6 0H19',
+  goals: 'M11 3a8 8 0 1 0 8 8M11 7a4 4 0 1 0 4 4M11 11l7.5-7.5M15.5 3v3.5H19',
+  chat: 'M4 4.5h14v10H9.5L6 18v-3.5H4z',
+  more: 'M5 11h.01M11 11h.01M17 11h.01',
+};
+
 function bottom() {
   const v = state.route.view;
   const n = needsCount();
   const tab = (href, text, current, id, badge) => h('a', { href, 'aria-current': current ? 'page' : null, 'data-fid': 'bottom/' + id },
-    h('span', { class: 'b-text' }, text, badge ? h('span', { class: 'badge' }, String(badge)) : null));
+    h('span', { class: 'b-icon', 'aria-hidden': 'true' }, h('svg', { viewBox: '0 0 22 22' }, h('path', { d: icons[id] })), badge ? h('span', { class: 'badge' }, String(badge)) : null),
+    h('span', { class: 'b-text' }, text, badge ? h('span', { class: 'unseen' }, ', ' + badge) : null));
   return h('nav', { class: 'bottom', 'data-key': 'bottom', 'aria-label': t('more') },
     tab('#/', t('needs_you'), v === 'overview', 'needs', n),
     tab('#/goals', t('goals'), v === 'goals' || v === 'goal', 'goals'),

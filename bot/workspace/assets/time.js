@@ -1,6 +1,6 @@
 // Times in the reader's zone, and ages.
 
-import { t, language } from './words.js';
+import { t, tIn, language } from './words.js';
 
 let skew = 0; // the bot's clock minus this browser's
 
@@ -25,15 +25,19 @@ export function sameDay(a, b) {
 }
 
 /** span writes a length of time with its unit. */
-export function span(ms) {
-  const min = Math.floor(Math.max(ms, 0) / 60000);
-  if (min < 1) return t('age_now');
-  if (min < 60) return t('age_min', min);
-  const hours = Math.floor(min / 60);
-  return hours < 48 ? t('age_h', hours) : t('age_d', Math.floor(hours / 24));
+export function span(ms, lang = language()) {
+  return words(ms, lang).replaceAll(' ', '\u00a0'); // a number and its unit stay on one line
 }
 
-export const age = (ms) => span(now() - ms);
+function words(ms, lang) {
+  const min = Math.floor(Math.max(ms, 0) / 60000);
+  if (min < 1) return tIn(lang, 'age_now');
+  if (min < 60) return tIn(lang, 'age_min', min);
+  const hours = Math.floor(min / 60);
+  return hours < 48 ? tIn(lang, 'age_h', hours) : tIn(lang, 'age_d', Math.floor(hours / 24));
+}
+
+export const age = (ms, lang) => span(now() - ms, lang);
 
 /** until writes how far ahead a time is. */
 export function until(ms) {
