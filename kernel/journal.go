@@ -31,10 +31,11 @@ type Head struct {
 	Hash string `json:"hash"`
 }
 
-// storedReceipt is the row under an idempotency key.
-type storedReceipt struct {
-	Payload string  `json:"payload"`
-	Receipt Receipt `json:"receipt"`
+// keyRow is the row under an idempotency key: what was asked, and the record
+// that holds the receipt.
+type keyRow struct {
+	Payload string `json:"payload"`
+	Seq     uint64 `json:"seq"`
 }
 
 // Head returns the journal's head; zero for an empty workspace.
@@ -74,7 +75,7 @@ func (t *tables) commit(rec *Record) {
 	t.putRaw(raw, store.Key(tblJournal, store.U64(rec.Seq)))
 	t.put(Head{Seq: rec.Seq, Hash: hashOf(raw)}, tblHead)
 	if rec.Key != "" {
-		t.put(storedReceipt{Payload: rec.Payload, Receipt: rec.Receipt}, tblReceipt, rec.Key)
+		t.put(keyRow{Payload: rec.Payload, Seq: rec.Seq}, tblReceipt, rec.Key)
 	}
 }
 

@@ -134,15 +134,20 @@ func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err err
 		return Receipt{}, err
 	}
 	if key != "" && !opt.Preview {
-		if old := get[storedReceipt](&t.reader, tblReceipt, key); old != nil || t.err != nil {
-			if t.err != nil {
+		old := get[keyRow](&t.reader, tblReceipt, key)
+		switch {
+		case t.err != nil:
+			return Receipt{}, t.err
+		case old != nil && old.Payload != payload:
+			return Receipt{}, Errorf(Conflict, "key_reused", "the idempotency key was used for another request").Try("use a new --idempotency-key, or none")
+		case old != nil:
+			first := t.Record(old.Seq)
+			if first == nil {
+				t.fail(fmt.Errorf("%w: the receipt of record %d is gone", store.ErrCorrupt, old.Seq))
 				return Receipt{}, t.err
 			}
-			if old.Payload != payload {
-				return Receipt{}, Errorf(Conflict, "key_reused", "the idempotency key was used for another request").Try("use a new --idempotency-key, or none")
-			}
-			old.Receipt.Replay = true
-			return old.Receipt, nil
+			first.Receipt.Replay = true
+			return first.Receipt, nil
 		}
 	}
 	plan := ""

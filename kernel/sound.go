@@ -19,7 +19,7 @@ func (v *LinkCode) sound() bool  { return v.Digest != "" }
 func (v *Head) sound() bool      { return v.Seq > 0 && v.Hash != "" }
 
 func (v *Reservation) sound() bool   { return v.Agent != "" }
-func (v *storedReceipt) sound() bool { return v.Payload != "" }
+func (v *keyRow) sound() bool { return v.Payload != "" && v.Seq > 0 }
 
 func (v *Todo) sound() bool {
 	switch v.Status {
