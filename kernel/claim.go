@@ -58,7 +58,7 @@ func (c *ClaimTodo) decide(r *reader, e *env) (*decided, error) {
 	if turn != nil && turn.Todo != "" && turn.Todo != v.ID && turn.Generation > 0 {
 		return nil, Errorf(Conflict, "turn_bound", "the turn %s is bound to %s", show(turn.ID), turn.Todo).Try("use a new --turn-instance-id for another todo")
 	}
-	if err := firstErr(checkText("note", c.Note, noteMax, true), checkLease(c.LeaseMS)); err != nil {
+	if err := firstErr(checkText("note", c.Note, noteMax, true), checkText("session", c.Session, 120, false), checkLease(c.LeaseMS)); err != nil {
 		return nil, err
 	}
 	old := r.Claim(g.ID, v.ID)

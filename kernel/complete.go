@@ -100,7 +100,7 @@ func (c *CompleteTodo) again(v *Todo) (*decided, error) {
 }
 
 func (c *CompleteTodo) allowed(r *reader, g *Goal, v *Todo, w *fence) error {
-	if err := firstErr(checkText("note", c.Note, noteMax, true), checkList("successor", c.Successors, 80)); err != nil {
+	if err := firstErr(checkText("note", c.Note, noteMax, true), checkText("validated", c.Validated, 80, false), checkList("successor", c.Successors, 80)); err != nil {
 		return err
 	}
 	if v.Status == TodoSuperseded {

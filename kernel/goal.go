@@ -40,6 +40,9 @@ func (c *CreateGoal) decide(r *reader, e *env) (*decided, error) {
 	if c.Allowed != nil {
 		allowed = *c.Allowed
 	}
+	if len(c.Agents) > memberMax {
+		return nil, Errorf(Exhausted, "too_many_agents", "a goal has at most %d agents", memberMax)
+	}
 	if allowed < 0 || allowed > slotsMost {
 		return nil, Errorf(Invalid, "bad_allowed_slots", "allowed slots must be 0 to %d", slotsMost)
 	}
@@ -292,10 +295,10 @@ func checkList(field string, list []string, max int) error {
 }
 
 func uniq(list []string) []string {
-	out := []string{}
+	out, seen := []string{}, make(map[string]bool, len(list))
 	for _, s := range list {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
+		if !seen[s] {
+			out, seen[s] = append(out, s), true
 		}
 	}
 	return out

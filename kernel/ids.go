@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"crypto/rand"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -99,8 +100,11 @@ func needText(field, s string, max int, body bool) error {
 			return nil
 		}
 	}
-	return Errorf(Invalid, "missing_"+field, "%s is missing or blank", field)
+	return Errorf(Invalid, "missing_"+codeWord(field), "%s is missing or blank", field)
 }
+
+// codeWord is a field's name as a part of an error code.
+func codeWord(field string) string { return strings.NewReplacer(" ", "_", "-", "_").Replace(field) }
 
 // show quotes text of others for a message: bounded, controls escaped.
 func show(s string) string {

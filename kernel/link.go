@@ -27,8 +27,8 @@ func (c *CreateLinkCode) decide(_ *reader, e *env) (*decided, error) {
 	if err := e.owner("linking a chat account"); err != nil {
 		return nil, err
 	}
-	if len(c.Digest) != 64 {
-		return nil, Errorf(Invalid, "bad_digest", "the code's digest is not one")
+	if len(c.Digest) != 64 || strings.Trim(c.Digest, "0123456789abcdef") != "" {
+		return nil, Errorf(Invalid, "bad_digest", "this is not the fingerprint of a code")
 	}
 	if err := checkText("name", c.Person, 80, false); err != nil {
 		return nil, err
@@ -59,6 +59,11 @@ func (*RedeemLinkCode) Name() string { return "link.redeem" }
 func (c *RedeemLinkCode) decide(r *reader, e *env) (*decided, error) {
 	if e.by.Kind != ByBot {
 		return nil, Errorf(Denied, "chat_only", "a code is typed into a private chat with the bot")
+	}
+	err := firstErr(checkText("platform", c.Platform, 80, false), checkText("connection", c.Connection, 200, false), checkText("tenant", c.Tenant, 200, false),
+		checkText("user", c.User, 200, false), checkText("conversation", c.Private, 400, false))
+	if err != nil {
+		return nil, err
 	}
 	l := get[LinkCode](r, tblLinkCode, c.Digest)
 	if l == nil || l.Used || l.Until < e.steady {

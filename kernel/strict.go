@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -16,7 +18,7 @@ const maxDepth = 32
 // that differ in case (even "uſer_id" for "user_id") and lets the last of two
 // equal keys win; both are ways to show a checker one thing and the kernel
 // another, so here they are errors, as are unknown fields, bytes that are no
-// UTF-8, nesting beyond 32 and anything behind the value.
+// UTF-8, half a surrogate pair, nesting beyond 32 and anything behind the value.
 func DecodeStrict(data []byte, v any) error {
 	if err := checkJSON(data); err != nil {
 		return Errorf(Invalid, "bad_json", "the JSON is not acceptable: %s", err)
@@ -57,13 +59,41 @@ func checkJSON(data []byte) error {
 	return nil
 }
 
-// checkNesting runs before any parser recurses.
+// escape is the length of the escape sequence that data starts with; 0 for half
+// of a surrogate pair, which encoding/json would turn into another character.
+func escape(data []byte) int {
+	unit := func(b []byte) (rune, bool) {
+		if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(string(b[2:6]), 16, 32)
+		return rune(n), err == nil
+	}
+	first, ok := unit(data)
+	switch {
+	case !ok:
+		return 2
+	case !utf16.IsSurrogate(first):
+		return 6
+	}
+	if second, ok := unit(data[6:]); !ok || utf16.DecodeRune(first, second) == utf8.RuneError {
+		return 0
+	}
+	return 12
+}
+
+// checkNesting runs before any parser recurses. Its walk over strings also sees
+// escapes that stand for no character.
 func checkNesting(data []byte) error {
 	depth, inString := 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case inString && c == '\\':
-			i++
+			n := escape(data[i:])
+			if n == 0 {
+				return errors.New("it holds one half of a surrogate pair")
+			}
+			i += n - 1
 		case c == '"':
 			inString = !inString
 		case inString:

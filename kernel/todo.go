@@ -90,6 +90,9 @@ func (c *AddTodo) todo(r *reader, g *Goal, e *env) (*Todo, error) {
 	if len(v.Excluded) == 0 {
 		v.Excluded = nil
 	}
+	if len(v.Excluded) > memberMax {
+		return nil, Errorf(Invalid, "too_many", "a todo excludes at most %d agents", memberMax)
+	}
 	for _, a := range v.Excluded {
 		if err := checkAgentID(a); err != nil {
 			return nil, err
@@ -237,6 +240,9 @@ func (c *UpdateTodo) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := r.needTurn(g.ID, w.agent, c.Turn); err != nil {
+		return nil, err
+	}
 	n := *v
 	typ, err := c.fields(&n)
 	if err != nil {
@@ -331,7 +337,7 @@ func (r *Reader) evidence(e *env, goal, todo, agent, turn string, args []Evidenc
 	for _, a := range args {
 		kind := or(a.Kind, "note")
 		err := firstErr(oneOf("evidence_kind", kind, "note", "check", "artifact", "link", "metric"),
-			needText("evidence", a.Summary, summaryMax, false), checkText("evidence ref", a.Ref, summaryMax, false), checkText("evidence digest", a.Digest, 160, false))
+			needText("evidence", a.Summary, summaryMax, false), checkText("evidence ref", a.Ref, summaryMax, false), checkText("evidence checksum", a.Digest, 160, false))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -27,7 +27,8 @@ func (*OpenTurn) Name() string { return "turn.open" }
 func (c *OpenTurn) turnKey() (string, string, string, string) { return c.Goal, c.Agent, c.Turn, "" }
 
 func (c *OpenTurn) decide(r *reader, e *env) (*decided, error) {
-	if err := firstErr(checkToken("turn_id", c.Turn, 120), checkLease(c.LeaseMS)); err != nil {
+	err := firstErr(checkToken("turn_id", c.Turn, 120), checkLease(c.LeaseMS), checkText("host", c.Host, 80, false), checkText("host session", c.HostSession, 200, false))
+	if err != nil {
 		return nil, err
 	}
 	d, err := r.Decide(Caller{Goal: c.Goal, Agent: c.Agent, Capabilities: c.Capabilities, Turn: c.Turn})
