@@ -36,6 +36,7 @@ const (
 	tblRun       = "w"  // goal, seq
 	tblRunOwed   = "wu" // goal, agent, seq: accountable and unpaid
 	tblReserve   = "rv" // goal, agent
+	tblSlotEnd   = "rx" // goal, until, agent -> slots
 	tblSpend     = "sp" // goal, steady time, seq
 	tblCounts    = "n"  // goal
 	tblReceipt   = "rc" // key

@@ -79,11 +79,7 @@ func (t *tables) apply(e *Event) {
 		t.applyRun(v)
 	}
 	if v := e.Reservation; v != nil {
-		if v.Slots == 0 {
-			t.del(tblReserve, v.Goal, v.Agent)
-		} else {
-			t.put(v, tblReserve, v.Goal, v.Agent)
-		}
+		t.applyReservation(v)
 	}
 	if v := e.Spend; v != nil {
 		t.put(v, tblSpend, v.Goal, store.I64(v.Steady), store.U64(v.Seq))
@@ -97,6 +93,23 @@ func (t *tables) apply(e *Event) {
 	}
 	if v := e.LinkCode; v != nil {
 		t.put(v, tblLinkCode, v.Digest)
+	}
+}
+
+func (t *tables) applyReservation(v *Reservation) {
+	by := v.Slots
+	if old := get[Reservation](&t.reader, tblReserve, v.Goal, v.Agent); old != nil {
+		by -= old.Slots
+		t.del(tblSlotEnd, v.Goal, store.I64(old.Until), v.Agent)
+	}
+	if v.Slots == 0 {
+		t.del(tblReserve, v.Goal, v.Agent)
+	} else {
+		t.put(v, tblReserve, v.Goal, v.Agent)
+		t.mark(strconv.Itoa(v.Slots), tblSlotEnd, v.Goal, store.I64(v.Until), v.Agent)
+	}
+	if by != 0 {
+		t.count(v.Goal, func(c *Counts) { c.Reserved += by })
 	}
 }
 

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"slices"
+	"strconv"
 
 	"loopx/kernel/store"
 )
@@ -392,32 +393,47 @@ func (r *Reader) Quota(g *Goal, agent string) Quota {
 		}
 		return false
 	})
-	q.Spent = int(r.Counts(g.ID).Spent - outside)
-	var firstUntil int64
-	for _, v := range rows[Reservation](r, under(memberMax, tblReserve, g.ID)) {
-		switch {
-		case v.Until <= r.steady:
-		case v.Agent == agent:
-			q.Held += v.Slots
-		default:
-			q.Reserved += v.Slots
-			if firstUntil == 0 || v.Until < firstUntil {
-				firstUntil = v.Until
-			}
-		}
+	n := r.Counts(g.ID)
+	q.Spent = int(n.Spent - outside)
+	if v := r.Reservation(g.ID, agent); v != nil {
+		q.Held = v.Slots
 	}
+	q.Reserved = n.Reserved - r.lapsed(g.ID) - q.Held
 	if q.Free() <= 0 {
-		q.NextFree = r.nextFree(g, edge, firstUntil)
+		q.NextFree = r.nextFree(g, edge, agent)
 	}
 	return q
 }
 
-// nextFree is when a payment leaves the window or a reservation ends.
-func (r *Reader) nextFree(g *Goal, edge string, firstUntil int64) int64 {
-	at := firstUntil
-	rg := under(1, tblSpend, g.ID)
-	rg.From = store.Key(tblSpend, g.ID, edge)
+// lapsed sums the slots of reservations that have run out.
+func (r *Reader) lapsed(goal string) int {
+	rg := under(memberMax, tblSlotEnd, goal)
+	rg.To = store.Key(tblSlotEnd, goal, store.I64(r.steady+1))
+	sum := 0
 	r.scan(rg, func(_, v []byte) bool {
+		n, err := strconv.Atoi(string(v))
+		if err != nil {
+			r.fail(store.ErrCorrupt)
+		}
+		sum += n
+		return true
+	})
+	return sum
+}
+
+// nextFree is when a payment leaves the window or another's reservation ends.
+func (r *Reader) nextFree(g *Goal, edge, agent string) int64 {
+	at := int64(0)
+	held := under(2, tblSlotEnd, g.ID)
+	held.From = store.Key(tblSlotEnd, g.ID, store.I64(r.steady+1))
+	for _, other := range r.lastParts(held) {
+		if v := r.Reservation(g.ID, other); other != agent && v != nil && at == 0 {
+			at = v.Until
+		}
+	}
+	paid := under(1, tblSpend, g.ID)
+	paid.From = store.Key(tblSpend, g.ID, edge)
+	r.scan(paid, func(_, v []byte) bool {
 		if s := decodeRow[Spend](r, v); s != nil && (at == 0 || s.Steady+g.WindowMS < at) {
 			at = s.Steady + g.WindowMS
 		}
