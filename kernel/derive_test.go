@@ -172,6 +172,9 @@ func (s *rows) derived() map[string]string {
 			}
 		}
 	}
+	for _, r := range s.reserves {
+		d[key("rx", r.Goal, hexTime(r.Until), r.Agent)] = strconv.Itoa(r.Slots)
+	}
 	for _, r := range s.runs {
 		if r.Accountable && !r.Spent {
 			d[key("wu", r.Goal, r.Agent, hex16(r.Seq))] = ""
@@ -185,7 +188,7 @@ func (s *rows) checkDerived() error {
 	want := s.derived()
 	for k, v := range s.raw {
 		switch k[:strings.IndexByte(k+"\x00", 0)] {
-		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu":
+		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx":
 			if w, ok := want[k]; !ok || w != v {
 				return fmt.Errorf("the row %q = %q should be %q (there: %v)", k, v, w, ok)
 			}
@@ -234,6 +237,11 @@ func (s *rows) recount(goal string) kernel.Counts {
 			case "after":
 				c.Waiting++
 			}
+		}
+	}
+	for _, r := range s.reserves {
+		if r.Goal == goal {
+			c.Reserved += r.Slots
 		}
 	}
 	for _, g := range s.gates {

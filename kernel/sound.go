@@ -18,8 +18,8 @@ func (v *Principal) sound() bool { return v.Person != "" }
 func (v *LinkCode) sound() bool  { return v.Digest != "" }
 func (v *Head) sound() bool      { return v.Seq > 0 && v.Hash != "" }
 
-func (v *Reservation) sound() bool   { return v.Agent != "" }
-func (v *keyRow) sound() bool { return v.Payload != "" && v.Seq > 0 }
+func (v *Reservation) sound() bool { return v.Agent != "" }
+func (v *keyRow) sound() bool      { return v.Payload != "" && v.Seq > 0 }
 
 func (v *Todo) sound() bool {
 	switch v.Status {

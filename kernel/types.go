@@ -346,9 +346,9 @@ type Counts struct {
 	NextOrder  uint64 `json:"next_order"`
 	Spent      int64  `json:"spent"` // ever
 	// Reserved slots, those of reservations that have run out included.
-	Reserved int `json:"reserved,omitempty"`
-	Runs       uint64 `json:"runs"`
-	Evidence   uint64 `json:"evidence"`
+	Reserved int    `json:"reserved,omitempty"`
+	Runs     uint64 `json:"runs"`
+	Evidence uint64 `json:"evidence"`
 	// LastEnd is the continuation of the last completion.
 	LastEnd string `json:"last_end,omitempty"`
 }
