@@ -26,7 +26,7 @@ type kept struct {
 	err  error
 }
 
-// freshFor is how old a shared reading may be.
+// freshFor is how old a shared reading may be when nothing is known to have changed.
 const freshFor = 150 * time.Millisecond
 
 // doneGoals and doneEach bound what "done today" reads.
@@ -51,12 +51,13 @@ type doneItem struct {
 }
 
 // get gives a section as JSON without the time it was read at, so that equal
-// state gives equal bytes; the time stands beside it.
-func (f *feed) get(ctx context.Context, goal string) (json.RawMessage, int64, error) {
+// state gives equal bytes; the time stands beside it. The reading began at or
+// after the given moment.
+func (f *feed) get(ctx context.Context, goal string, after time.Time) (json.RawMessage, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
-	if k, ok := f.keep[goal]; ok && now.Sub(k.at) < freshFor {
+	if k, ok := f.keep[goal]; ok && !k.at.Before(after) {
 		return k.json, k.asOf, k.err
 	}
 	for name, k := range f.keep {

@@ -94,6 +94,7 @@ func (s *stream) run(ctx context.Context) error {
 	defer beat.Stop()
 	first := true
 	s.ok = true
+	var after time.Time // what is read has to be at least as new as this
 	for s.ok {
 		v, roles, ok := p.sessions.state(s.id)
 		if !ok {
@@ -106,7 +107,7 @@ func (s *stream) run(ctx context.Context) error {
 		}
 		s.section("me", 0, p.meOf(v))
 		if v.Role.atLeast(Viewer) {
-			s.state(ctx)
+			s.state(ctx, after)
 			s.messages(userOf(v).ID)
 			s.section("health", 0, p.opt.Health())
 		}
@@ -114,15 +115,18 @@ func (s *stream) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case _, open := <-said:
+			after = time.Now() // a press changes both the card and the work
 			if !open {
 				said = nil
 			}
 		case _, open := <-moved:
+			after = time.Now()
 			if !open {
 				moved = nil
 			}
 		case <-roles:
 		case <-poll.C:
+			after = time.Now().Add(-freshFor)
 		case <-beat.C:
 			s.write(line{Kind: "beat", AsOf: s.asOf})
 		}
@@ -130,13 +134,13 @@ func (s *stream) run(ctx context.Context) error {
 	return http.ErrHandlerTimeout
 }
 
-func (s *stream) state(ctx context.Context) {
+func (s *stream) state(ctx context.Context, after time.Time) {
 	var problem any
 	for _, part := range []struct{ kind, goal string }{{"status", ""}, {"goal", s.goal}} {
 		if part.kind == "goal" && part.goal == "" {
 			continue
 		}
-		b, asOf, err := s.page.feed.get(ctx, part.goal)
+		b, asOf, err := s.page.feed.get(ctx, part.goal, after)
 		if ctx.Err() != nil {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,12 +62,13 @@ func loadStory(t *testing.T) []view.GoalPageView {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{start: time.Now(), goals: loadStory(t), refs: map[string]chat.Ref{}, step: map[string]string{}}
-	early := storyNow().Add(-130 * time.Minute)
+	var early atomic.Int64 // what was said before the story starts, in ms; then 0
+	early.Store(storyNow().Add(-130 * time.Minute).UnixMilli())
 	w.console = console.New(console.Options{Clock: func() time.Time {
-		if early.IsZero() {
-			return w.now()
+		if ms := early.Load(); ms != 0 {
+			return time.UnixMilli(ms)
 		}
-		return early
+		return w.now()
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -80,12 +82,12 @@ func newWorld(t *testing.T) *world {
 	w.send(t, "", chat.Outgoing{Key: "hello", Text: "Three goals run here. I write when something needs you."})
 	for _, g := range w.goals {
 		for _, gate := range g.Gates {
-			early = time.UnixMilli(gate.Asked)
+			early.Store(gate.Asked)
 			card := w.card(gate)
 			w.send(t, gate.ID, chat.Outgoing{Key: gate.ID, Text: chat.PlainText(card), Card: &card})
 		}
 	}
-	early = time.Time{}
+	early.Store(0)
 	return w
 }
 

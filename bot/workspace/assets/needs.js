@@ -16,7 +16,9 @@ export function waiting() {
 }
 
 /** loose gives what waits without a card here: requests, and decisions whose card is not here yet. */
-function loose(cards) {
+function loose() {
+  // A card that was decided a moment ago counts too: it is ahead of the list.
+  const cards = [...state.messages.values()].filter((m) => m.card);
   const titles = new Map(((state.status && state.status.goals) || []).map((g) => [g.goal_id, g.title]));
   return ((state.status && state.status.needs_you) || []).filter((i) => !(i.kind === 'gate' && cards.some((m) => covers(m.card, i, titles.get(i.goal_id)))));
 }
@@ -30,7 +32,7 @@ function covers(card, item, title) {
 /** needsCount counts what waits, once each. */
 export function needsCount() {
   const cards = waiting();
-  return cards.length + loose(cards).length;
+  return cards.length + loose().length;
 }
 
 export function needsOf(goal) {
@@ -39,7 +41,7 @@ export function needsOf(goal) {
 
 export function needs() {
   const cards = waiting();
-  const rest = loose(cards);
+  const rest = loose();
   const shown = state.order.map((id) => state.messages.get(id)).filter((m) => isLive(m) || (m && m.card && now() - (state.ui.settled.get(m.id) || -Infinity) < settledFor));
   const settled = shown.length - cards.length;
   const n = cards.length + rest.length;
