@@ -28,8 +28,10 @@ type Options struct {
 	// PageAsOwner lets every page session act as the owner. Only the demo sets
 	// it, and says so.
 	PageAsOwner bool
-	Getenv      func(string) string
-	Logger      *slog.Logger
+	// Verify checks a state file whole after an unclean stop; nil skips that.
+	Verify func(ctx context.Context, path string) error
+	Getenv func(string) string
+	Logger *slog.Logger
 	// Zone is the zone times are written in; the machine's unless told.
 	Zone *time.Location
 }
@@ -86,8 +88,14 @@ func (b *Bot) Start(ctx context.Context) (err error) {
 			err = errors.Join(err, b.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
+	if err := b.checkUnclean(ctx); err != nil {
+		return err
+	}
 	if b.held, err = api.Hold(ctx, api.HoldOptions{Home: b.opt.Home, Command: "loopx-bot", Logger: b.opt.Logger}); err != nil {
 		return err
+	}
+	if err := b.markRunning(); err != nil {
+		return errors.Join(err, b.held.Close())
 	}
 	b.undo("state folder", func(context.Context) error { return b.held.Close() })
 	watch, unwatch := context.WithCancel(context.WithoutCancel(ctx))

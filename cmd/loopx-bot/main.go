@@ -48,7 +48,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if len(args) > 0 {
 		switch args[0] {
 		case "cli":
-			return cli.Run(ctx, args[1:], os.Environ(), stdin, stdout, stderr)
+			self := []string{}
+			if exe, err := os.Executable(); err == nil {
+				self = []string{exe, "cli"}
+			}
+			return cli.Exec(ctx, cli.Options{Args: args[1:], Env: os.Environ(), In: stdin, Out: stdout, Err: stderr, Self: self})
 		case "demo":
 			return demo.Run(ctx, args[1:], stdout, stderr)
 		case "cards":
@@ -102,7 +106,11 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, err)
 	}
-	b, err := bot.New(bot.Options{Home: h, Config: cfg, Sim: *sim, Logger: logs.Logger})
+	opt := bot.Options{Home: h, Config: cfg, Sim: *sim, Logger: logs.Logger}
+	if exe, err := os.Executable(); err == nil {
+		opt.Verify = bot.VerifyBy(exe, "cli", "doctor", "--verify-file")
+	}
+	b, err := bot.New(opt)
 	if err != nil {
 		return fail(stderr, err)
 	}
