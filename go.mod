@@ -12,7 +12,10 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require golang.org/x/tools v0.49.0 // indirect
+require (
+	github.com/bwmarrin/discordgo v0.29.0 // indirect
+	golang.org/x/tools v0.49.0 // indirect
+)
 
 require (
 	github.com/chromedp/cdproto v0.160.1 // indirect

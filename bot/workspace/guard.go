@@ -136,7 +136,7 @@ func sessionOf(c echo.Context) session {
 }
 
 func (p *Page) session(r *http.Request) (session, bool) {
-	cookie, err := r.Cookie(p.sessions.cookieName())
+	cookie, err := r.Cookie(p.cookie)
 	if err != nil {
 		return session{}, false
 	}

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"io"
@@ -319,6 +318,7 @@ func TestCodesAndTicketsEnd(t *testing.T) {
 	var later time.Duration
 	p := w.page(t, t.TempDir(), nil)
 	p.sessions.now = func() time.Time { return w.now().Add(later) }
+	p.tickets.now = p.sessions.now
 	v := newVisitor(t, p)
 	tick := ticket(t, p)
 	code := v.signIn("").Code
@@ -469,40 +469,4 @@ func TestStrangersPushNobodyOut(t *testing.T) {
 	if n := len(p.PendingSessions()); n >= sessionsMost {
 		t.Errorf("%d sessions wait", n)
 	}
-}
-
-// rawLine is a line of the stream as it came.
-type rawLine struct {
-	Kind string          `json:"t"`
-	AsOf int64           `json:"as_of"`
-	V    json.RawMessage `json:"v"`
-}
-
-// stream reads lines until the test or the stream ends.
-func (v *visitor) stream(t *testing.T, goal string) <-chan rawLine {
-	t.Helper()
-	res, err := v.http.Do(v.request("GET", "/api/stream?goal="+goal, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res.StatusCode != 200 {
-		t.Fatalf("stream: %s", res.Status)
-	}
-	out := make(chan rawLine, 256)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer close(out)
-		defer res.Body.Close()
-		sc := bufio.NewScanner(res.Body)
-		sc.Buffer(nil, 1<<20)
-		for sc.Scan() {
-			var l rawLine
-			if json.Unmarshal(sc.Bytes(), &l) == nil {
-				out <- l
-			}
-		}
-	}()
-	t.Cleanup(func() { _ = res.Body.Close(); <-done })
-	return out
 }

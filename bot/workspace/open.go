@@ -16,7 +16,7 @@ func (p *Page) OpenURL() (redirectFile string, err error) {
 	if addr == "" {
 		return "", errors.New("the page does not run")
 	}
-	to := fmt.Sprintf("http://%s/#ticket=%s", addr, p.sessions.ticket())
+	to := fmt.Sprintf("http://%s/#ticket=%s", addr, p.tickets.issue())
 	page, err := template.ParseFS(files, "assets/redirect.html")
 	if err != nil {
 		return "", err

@@ -11,6 +11,7 @@ import (
 
 	"loopx/adapters/chat"
 	"loopx/adapters/console"
+	"loopx/kernel"
 )
 
 // card is the selector of a gate's card in the column of what needs you.
@@ -208,6 +209,30 @@ func TestConnectionLost(t *testing.T) {
 	b.sees("Publish the new pricing page?")
 }
 
+// TestLastKnownState loads the page while the state cannot be read.
+func TestLastKnownState(t *testing.T) {
+	w := newWorld(t)
+	p := w.page(t, t.TempDir(), func(o *Options, _ *Page) { o.OpenAsOwner = true })
+	b := newBrowser(t, p, 1280, 844, false, "en-US")
+	b.open(p)
+	b.to("#/goal/site/work")
+	b.sees("Write alt texts")
+	w.mu.Lock()
+	w.down = kernel.Errorf(kernel.Locked, "locked", "the state is held by another program").Try("loopx doctor")
+	w.mu.Unlock()
+	b.sees("The state cannot be read")
+	b.do(chromedp.Reload())
+	b.sees("The state cannot be read: the state is held by another program. What is shown is kept from 10:0", "loopx doctor", "Write alt texts", "Publish the new pricing page?")
+	b.shot("state-trouble")
+	w.mu.Lock()
+	w.down = nil
+	w.mu.Unlock()
+	b.until("!document.body.innerText.includes('cannot be read')")
+	b.to("#/goal/nothing/work")
+	b.sees("This goal is not here any more.")
+	b.clean()
+}
+
 // TestStrangersPage opens the bare address.
 func TestStrangersPage(t *testing.T) {
 	w := newWorld(t)
@@ -308,11 +333,11 @@ func TestSayIsKept(t *testing.T) {
 	b.sees("Heard: /status")
 	b.until("document.getElementById('say').value === ''")
 	for range writesMinute {
-		p.sessions.mayWrite(p.sessions.list[0].ID)
+		p.pace.ok(p.sessions.list[0].ID)
 	}
 	b.do(chromedp.SendKeys(chromedp.CSS("#say"), "one more"), chromedp.KeyEvent(kb.Enter))
 	b.sees("Not sent: too much at once")
-	if v := eval[string](b, "document.getElementById('say').value"); v != "one more" {
+	if v := eval[string](b, "document.getElementById('say').value"); strings.TrimSpace(v) != "one more" {
 		t.Errorf("the text became %q", v)
 	}
 }

@@ -93,7 +93,7 @@ func (p *Page) openSession(c echo.Context) error {
 		return err
 	}
 	c.SetCookie(&http.Cookie{
-		Name: p.sessions.cookieName(), Value: cookie, Path: "/api", MaxAge: int(idleFor.Seconds()),
+		Name: p.cookie, Value: cookie, Path: "/api", MaxAge: int(idleFor.Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 	return c.JSON(http.StatusOK, opened{Key: key, me: p.meOf(v)})
@@ -140,7 +140,7 @@ func (p *Page) press(c echo.Context) error {
 		return kernel.Errorf(kernel.Invalid, "no_button", "the press names no card or no button")
 	}
 	v := sessionOf(c)
-	if !p.sessions.mayWrite(v.ID) {
+	if !p.pace.ok(v.ID) {
 		return echo.NewHTTPError(http.StatusTooManyRequests)
 	}
 	answer, err := p.opt.Chat.Press(c.Request().Context(), userOf(v), body.Message, body.Action, body.Values)
@@ -160,7 +160,7 @@ func (p *Page) say(c echo.Context) error {
 		return err
 	}
 	v := sessionOf(c)
-	if !p.sessions.mayWrite(v.ID) {
+	if !p.pace.ok(v.ID) {
 		return echo.NewHTTPError(http.StatusTooManyRequests)
 	}
 	if err := p.opt.Chat.Say(c.Request().Context(), userOf(v), body.Text); err != nil {

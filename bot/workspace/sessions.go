@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -37,12 +36,8 @@ func (r Role) atLeast(o Role) bool {
 const (
 	sessionsMost = 64
 	idleFor      = 30 * 24 * time.Hour
-	codeFor      = 10 * time.Minute
-	ticketFor    = 2 * time.Minute
-	ticketsMost  = 8
-	writesMinute = 30
-	// codeAlphabet has no letters or digits that are read for one another.
-	codeAlphabet = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+	seenEvery    = 24 * time.Hour // how often the last use is written down
+	opensMinute  = 100
 )
 
 // Pending is a session that waits for the owner proof.
@@ -66,7 +61,6 @@ type session struct {
 
 	code      string
 	codeUntil time.Time
-	writes    []time.Time
 }
 
 // sessions is the table of sessions, in a 0600 file.
@@ -74,12 +68,12 @@ type sessions struct {
 	path    string
 	now     func() time.Time
 	asOwner bool
+	tickets *tickets
 
 	mu      sync.Mutex // guards what follows
-	port    int
 	list    []*session
-	tickets map[string]time.Time // by hash, with their end
-	changed chan struct{}        // closed and replaced at every change of a role
+	opens   []time.Time   // of strangers, within a minute
+	changed chan struct{} // closed and replaced at every change of a role
 }
 
 type sessionFile struct {
@@ -91,12 +85,21 @@ func hash(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+func byID(list []*session, id string) *session {
+	for _, v := range list {
+		if v.ID == id {
+			return v
+		}
+	}
+	return nil
+}
+
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 func (s *sessions) load() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tickets, s.changed, s.list = map[string]time.Time{}, make(chan struct{}), nil
+	s.changed, s.list = make(chan struct{}), nil
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -118,19 +121,6 @@ func (s *sessions) load() error {
 	s.list = f.Sessions
 	s.prune()
 	return nil
-}
-
-func (s *sessions) setPort(port int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.port = port
-}
-
-// cookieName holds the port: cookies are shared by all ports of a host.
-func (s *sessions) cookieName() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return fmt.Sprintf("loopx_page_%d", s.port)
 }
 
 func (s *sessions) save() error {
@@ -167,21 +157,6 @@ func (s *sessions) prune() {
 	}
 }
 
-// ticket makes the one-time secret of a redirect file.
-func (s *sessions) ticket() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	for h, until := range s.tickets {
-		if now.After(until) || len(s.tickets) >= ticketsMost {
-			delete(s.tickets, h)
-		}
-	}
-	t := rand.Text()
-	s.tickets[hash(t)] = now.Add(ticketFor)
-	return t
-}
-
 // open makes a session and returns its two secrets. A good ticket makes it a
 // viewer; a used or late one is as good as none.
 func (s *sessions) open(ticket, browser string) (v session, cookie, key string, err error) {
@@ -189,49 +164,48 @@ func (s *sessions) open(ticket, browser string) (v session, cookie, key string, 
 	defer s.mu.Unlock()
 	now := s.now()
 	role := Stranger
-	if s.spend(ticket) {
+	if s.tickets.spend(ticket) {
 		role = Viewer
 	}
 	if s.asOwner {
 		role = Owner
 	}
+	if role == Stranger {
+		s.opens = slices.DeleteFunc(s.opens, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+		if len(s.opens) >= opensMinute {
+			return session{}, "", "", kernel.Errorf(kernel.Exhausted, "too_many", "too many browsers came at once; wait a minute")
+		}
+		s.opens = append(s.opens, now)
+	}
 	cookie, key = rand.Text(), rand.Text()
 	n := &session{ID: rand.Text()[:12], Cookie: hash(cookie), Key: hash(key), Role: role, Browser: browser, Created: now.UnixMilli(), Seen: now.UnixMilli()}
 	s.list = append(s.list, n)
 	s.prune()
-	s.freshCode(n)
+	n.freshCode(now)
 	return *n, cookie, key, s.write()
-}
-
-// spend uses a ticket up. The caller holds mu.
-func (s *sessions) spend(ticket string) bool {
-	h := hash(ticket)
-	until, ok := s.tickets[h]
-	delete(s.tickets, h)
-	return ok && !s.now().After(until)
 }
 
 // raise makes a stranger a viewer when its browser comes with a good ticket.
 func (s *sessions) raise(id, ticket string) (session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.byID(id)
+	v := byID(s.list, id)
 	if v == nil {
 		return session{}, kernel.Errorf(kernel.Denied, "no_session", "this browser's session has ended")
 	}
 	was := v.Role
-	if ticket != "" && s.spend(ticket) && v.Role == Stranger {
+	if ticket != "" && s.tickets.spend(ticket) && v.Role == Stranger {
 		v.Role = Viewer
 	}
 	if s.asOwner {
 		v.Role = Owner
 	}
 	if v.Role != was {
-		s.freshCode(v)
+		v.freshCode(s.now())
 		s.tell()
 		return *v, s.write()
 	}
-	s.freshCode(v)
+	v.freshCode(s.now())
 	return *v, nil
 }
 
@@ -248,7 +222,11 @@ func (s *sessions) check(cookie, key string) (session, bool) {
 			if v.Seen < s.now().Add(-idleFor).UnixMilli() {
 				return session{}, false
 			}
-			v.Seen = s.now().UnixMilli()
+			old := s.now().UnixMilli() - v.Seen
+			v.Seen += max(old, 0)
+			if old > seenEvery.Milliseconds() {
+				_ = s.write() // a failure costs a sign-in after a crash, at most
+			}
 			return *v, true
 		}
 	}
@@ -260,68 +238,12 @@ func (s *sessions) check(cookie, key string) (session, bool) {
 func (s *sessions) state(id string) (session, <-chan struct{}, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.byID(id)
+	v := byID(s.list, id)
 	if v == nil {
 		return session{}, s.changed, false
 	}
-	s.freshCode(v)
+	v.freshCode(s.now())
 	return *v, s.changed, true
-}
-
-// mayWrite counts one write of a session and reports whether it is within bounds.
-func (s *sessions) mayWrite(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.byID(id)
-	if v == nil {
-		return false
-	}
-	now := s.now()
-	v.writes = slices.DeleteFunc(v.writes, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
-	if len(v.writes) >= writesMinute {
-		return false
-	}
-	v.writes = append(v.writes, now)
-	return true
-}
-
-func (s *sessions) byID(id string) *session {
-	for _, v := range s.list {
-		if v.ID == id {
-			return v
-		}
-	}
-	return nil
-}
-
-// freshCode gives a session that is no owner a code. The caller holds mu.
-func (s *sessions) freshCode(v *session) {
-	now := s.now()
-	if v.Role == Owner {
-		v.code = ""
-		return
-	}
-	if v.code != "" && now.Add(time.Minute).Before(v.codeUntil) {
-		return
-	}
-	v.code, v.codeUntil = code(), now.Add(codeFor)
-}
-
-func code() string {
-	var b strings.Builder
-	buf := make([]byte, 1)
-	for b.Len() < 7 {
-		if b.Len() == 3 {
-			b.WriteByte('-')
-		}
-		if _, err := rand.Read(buf); err != nil {
-			continue // never happens: crypto/rand ends the process instead
-		}
-		if int(buf[0]) < len(codeAlphabet)*(256/len(codeAlphabet)) { // no letter is more likely
-			b.WriteByte(codeAlphabet[int(buf[0])%len(codeAlphabet)])
-		}
-	}
-	return b.String()
 }
 
 func (s *sessions) pending() []Pending {
@@ -353,20 +275,11 @@ func (s *sessions) approve(code string) error {
 	return kernel.Errorf(kernel.NotFound, "code_not_found", "no page shows the code %q now", code).Try("reload the page and use the code it shows")
 }
 
-// plainCode forgives case, blanks and the dash.
-func plainCode(code string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(codeAlphabet, r) {
-			return r
-		}
-		return -1
-	}, strings.ToUpper(code))
-}
-
 func (s *sessions) forget() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.list, s.tickets = nil, map[string]time.Time{}
+	s.list = nil
+	s.tickets.forget()
 	s.tell()
 	return s.write()
 }

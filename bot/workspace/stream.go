@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"loopx/adapters/console"
+	"loopx/kernel"
 )
 
 // line is one line of the stream: what it is about and its new value.
@@ -145,7 +146,10 @@ func (s *stream) state(ctx context.Context, after time.Time) {
 			return
 		}
 		if err != nil {
-			problem = trouble(err)
+			// A goal that is gone is no trouble: the list of goals says so.
+			if e := kernel.AsError(err); part.kind != "goal" || e.Class != kernel.NotFound {
+				problem = trouble(err)
+			}
 			continue
 		}
 		s.asOf = asOf

@@ -74,6 +74,8 @@ type Options struct {
 type Page struct {
 	opt      Options
 	sessions *sessions
+	tickets  *tickets
+	pace     *pace
 	feed     *feed
 	words    words
 	assets   *assets
@@ -81,6 +83,7 @@ type Page struct {
 	mu     sync.Mutex // guards what follows
 	server *http.Server
 	addr   string
+	cookie string // its name holds the port: cookies are shared by all ports of a host
 	hosts  map[string]bool
 	quit   context.CancelFunc // ends the streams
 	done   chan struct{}      // closed when the server has returned
@@ -106,9 +109,10 @@ func New(opt Options) *Page {
 	if opt.Health == nil {
 		opt.Health = func() []Connection { return nil }
 	}
+	tick := &tickets{now: opt.Now, ends: map[string]time.Time{}}
 	return &Page{
-		opt: opt, feed: &feed{service: opt.Service, keep: map[string]kept{}},
-		sessions: &sessions{path: filepath.Join(opt.Home, "page-sessions.json"), now: opt.Now, asOwner: opt.OpenAsOwner},
+		opt: opt, tickets: tick, pace: &pace{now: opt.Now, by: map[string][]time.Time{}}, feed: &feed{service: opt.Service, keep: map[string]kept{}},
+		sessions: &sessions{path: filepath.Join(opt.Home, "page-sessions.json"), now: opt.Now, asOwner: opt.OpenAsOwner, tickets: tick},
 		streams:  make(chan struct{}, streamsMost),
 		writeIn:  10 * time.Second, poll: time.Second, beat: 10 * time.Second,
 	}
@@ -143,7 +147,7 @@ func (p *Page) Start(ctx context.Context) error {
 	}
 	p.addr = fmt.Sprintf("127.0.0.1:%d", tcp.Port)
 	p.hosts = map[string]bool{p.addr: true, fmt.Sprintf("localhost:%d", tcp.Port): true}
-	p.sessions.setPort(tcp.Port)
+	p.cookie = fmt.Sprintf("loopx_page_%d", tcp.Port)
 
 	live, quit := context.WithCancel(context.WithoutCancel(ctx))
 	p.quit, p.done = quit, make(chan struct{})

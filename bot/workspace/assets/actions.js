@@ -142,11 +142,14 @@ async function pressIt(el, message, action, values) {
   if (answer.ok) {
     state.ui.forms.delete(message);
     if (answer.notice) note(message, answer.notice);
-  } else if (answer.unknown || answer.status === 502) note(message, t('press_unknown'));
+  } else if (answer.unknown || notKnown(answer.status)) note(message, t('press_unknown'));
   else if (answer.error.class === 'stale') note(message, t('stale_press'));
   else note(message, t('press_failed', answer.error.message || answer.status));
   render();
 }
+
+// notKnown: a failure of the bot itself does not say how far it came.
+const notKnown = (status) => status >= 500 && status !== 503;
 
 function submit(f) {
   const area = f.querySelector('textarea');
@@ -170,6 +173,6 @@ async function sayIt(f) {
   if (answer.ok) {
     if (area.value.trim() === text.trim()) area.value = '';
     grow(area);
-  } else state.ui.sayNote = answer.unknown || answer.status === 502 ? t('say_unknown') : t('say_failed', answer.error.message || answer.status);
+  } else state.ui.sayNote = answer.unknown || notKnown(answer.status) ? t('say_unknown') : t('say_failed', answer.error.message || answer.status);
   render();
 }

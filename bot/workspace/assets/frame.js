@@ -126,7 +126,7 @@ function bottom() {
   const tab = (href, text, current, id, badge) => h('a', { href, 'aria-current': current ? 'page' : null, 'data-fid': 'bottom/' + id },
     h('span', { class: 'b-icon', 'aria-hidden': 'true' }, h('svg', { viewBox: '0 0 22 22' }, h('path', { d: icons[id] })), badge ? h('span', { class: 'badge' }, String(badge)) : null),
     h('span', { class: 'b-text' }, text, badge ? h('span', { class: 'unseen' }, ', ' + badge) : null));
-  return h('nav', { class: 'bottom', 'data-key': 'bottom', 'aria-label': t('more') },
+  return h('nav', { class: 'bottom', 'data-key': 'bottom', 'aria-label': t('overview') },
     tab('#/', t('needs_you'), v === 'overview', 'needs', n),
     tab('#/goals', t('goals'), v === 'goals' || v === 'goal', 'goals'),
     tab('#/chat', t('chat'), v === 'chat', 'chat'),

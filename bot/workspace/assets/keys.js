@@ -57,6 +57,7 @@ function answer() {
   const cards = [here, ...document.querySelectorAll('#needs .card')].filter(Boolean);
   const button = cards.map((c) => c.querySelector('.form textarea, .buttons .btn')).find((b) => b && seen(b));
   if (button) button.focus();
+  else needsFirst();
 }
 
 // open is for what is no link: a card opens at its buttons.

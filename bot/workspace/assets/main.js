@@ -14,9 +14,17 @@ let timer;
 function readRoute() {
   const [view, goal, tab] = location.hash.replace(/^#\/?/, '').split('/');
   const was = state.route;
-  if (view === 'goal' && goal) state.route = { view, goal: decodeURIComponent(goal), tab: ['chat', 'work', 'evidence'].includes(tab) ? tab : 'work' };
+  if (view === 'goal' && goal) state.route = { view, goal: decoded(goal), tab: ['chat', 'work', 'evidence'].includes(tab) ? tab : 'work' };
   else state.route = { view: ['chat', 'goals', 'more'].includes(view) ? view : 'overview', goal: '', tab: 'work' };
-  return was.goal !== state.route.goal;
+  return { goal: was.goal !== state.route.goal, place: was.view !== state.route.view || was.goal !== state.route.goal };
+}
+
+function decoded(s) {
+  try {
+    return decodeURIComponent(s);
+  } catch {
+    return s;
+  }
 }
 
 function connect() {
@@ -26,9 +34,10 @@ function connect() {
     if (state.ended) return render();
     if (state.conn === 'live' || tries > 0) state.conn = 'lost';
     render();
-    if (why === 'session') return start();
     tries++;
-    timer = setTimeout(connect, Math.min(500 * 2 ** tries, 8000) * (0.75 + Math.random() / 2));
+    // A session that is refused at once, twice, has to wait like a lost connection.
+    const wait = why === 'session' && tries === 1 ? 0 : Math.min(500 * 2 ** tries, 8000) * (0.75 + Math.random() / 2);
+    timer = setTimeout(why === 'session' ? start : connect, wait);
   });
 }
 
@@ -84,9 +93,12 @@ async function boot() {
   addEventListener('hashchange', () => {
     if (location.hash.startsWith('#ticket=')) return start(); // opened again in this tab
     const other = readRoute();
-    scrollTo(0, 0);
+    if (other.place) {
+      scrollTo(0, 0);
+      document.getElementById('main')?.scrollTo(0, 0);
+    }
     render();
-    if (other && state.route.goal) connect();
+    if (other.goal && state.route.goal) connect();
   });
   addEventListener('online', () => state.conn === 'lost' && connect());
   addEventListener('visibilitychange', () => (document.hidden ? remember() : state.conn === 'lost' && connect()));

@@ -29,8 +29,13 @@ async function post(path, body) {
   return answer.ok ? { ok: true, ...json } : { status: answer.status, error: json.error || {} };
 }
 
-/** openSession takes the ticket of the redirect file, if there is one. */
-export async function openSession() {
+/** openSession signs this browser in; two tabs do it one after the other. */
+export function openSession() {
+  return navigator.locks ? navigator.locks.request('loopx.session', signIn) : signIn();
+}
+
+// signIn takes the ticket of the redirect file, if there is one.
+async function signIn() {
   const m = /^#ticket=([A-Z2-7]+)$/.exec(location.hash);
   if (m) history.replaceState(null, '', '/'); // it works once, and is nobody's business
   const answer = await post('/api/session', m ? { ticket: m[1] } : {});
