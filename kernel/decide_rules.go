@@ -1,0 +1,188 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// rule is one row of the decision table.
+type rule struct {
+	id   string
+	when func(*situation) bool
+	then func(*situation, *Decision)
+}
+
+// rules in order; the first that matches decides. R03 to R08 belong to features
+// that this version does not have; their numbers stay free.
+func rules() []rule {
+	return []rule{
+		{"R01", (*situation).paused, (*situation).stop},
+		{"R09", (*situation).mayPassBy, (*situation).fallback},
+		{"R10", (*situation).allGated, (*situation).ask},
+		{"R11", (*situation).noSlot, (*situation).throttle},
+		{"R12", (*situation).runnable, (*situation).deliver},
+		{"R13", (*situation).othersOnly, (*situation).waitForOthers},
+		{"R14", (*situation).later, (*situation).waitForTime},
+		{"R15", (*situation).unplanned, (*situation).plan},
+		{"R16", func(*situation) bool { return true }, (*situation).terminal},
+	}
+}
+
+func (s *situation) paused() bool { return len(s.g.Pause) > 0 || s.g.Status == GoalCompleted }
+
+func (s *situation) stop(d *Decision) {
+	d.Kind, d.State, d.Effective = "stop", "paused", "quota_skip"
+	d.Reason = "the goal is closed"
+	if s.g.Status != GoalCompleted {
+		d.Reason = "the goal is paused: " + strings.Join(s.g.Pause, ", ")
+	}
+	d.Contract.User.Notify = "DONT_NOTIFY"
+	d.Contract.Agent.Instruction = "Stop. Do not work on this goal until it is resumed."
+	d.Scheduler = Hint{Action: "stop_until_explicit_resume", Cadence: "terminal", Reason: d.Reason}
+}
+
+// mayPassBy: the best todo is gated, and another one is independent of every
+// open gate.
+func (s *situation) mayPassBy() bool {
+	if s.free == nil || s.gated == nil || !s.slot() {
+		return false
+	}
+	if a, b := s.gated.own(), s.free.own(); a != b {
+		return a // an own claim comes before everything else
+	}
+	return less(s.gated.todo, s.free.todo)
+}
+
+func (s *situation) slot() bool { return s.quota.Free() >= 1 }
+
+func (s *situation) fallback(d *Decision) {
+	s.deliverTodo(d)
+	d.State, d.Decision, d.Effective = "operator_gate", "safe_bypass_user_gate_fallback", "safe_bypass_user_gate_fallback"
+	s.askFor(d, s.gated.gates)
+	d.Reason = fmt.Sprintf("%s waits for a decision; %s does not depend on it", s.gated.todo.ID, s.free.todo.ID)
+}
+
+func (s *situation) allGated() bool { return s.free == nil && s.gated != nil }
+
+func (s *situation) ask(d *Decision) {
+	d.Kind, d.State, d.Effective = "ask", "operator_gate", "operator_gate_notify"
+	d.Reason = fmt.Sprintf("%s and everything else that could run wait for a decision", s.gated.todo.ID)
+	s.askFor(d, s.gated.gates)
+	d.Contract.User.Needed = true
+	d.Contract.Agent.Instruction = "Wait for the person. Do not work around the decision."
+	d.Scheduler = Hint{Action: "backoff_waiting_for_user", Cadence: "human_gate", Reason: "woken by the answer"}
+}
+
+// askFor names the gates and notifies about those nobody was told of yet.
+func (s *situation) askFor(d *Decision, gates []string) {
+	d.Contract.User.Notify = "DONT_NOTIFY"
+	for _, id := range gates {
+		g := s.r.Gate(s.g.ID, id)
+		if g == nil || g.Status != GateOpen {
+			continue
+		}
+		d.Contract.User.Ask = append(d.Contract.User.Ask, AskedFor{Gate: g.ID, Code: g.Code, Question: g.Question})
+		if !g.Notified {
+			d.Contract.User.Notify = "NOTIFY"
+			d.notify = append(d.notify, g.ID)
+		}
+		if len(d.Contract.User.Ask) == 3 {
+			break
+		}
+	}
+}
+
+func (s *situation) noSlot() bool { return s.free != nil && !s.slot() }
+
+func (s *situation) throttle(d *Decision) {
+	d.Kind, d.State, d.Decision, d.Effective = "wait", "throttled", "throttled_skip", "throttled_skip"
+	d.Reason = fmt.Sprintf("no slot is free: %d of %d spent, %d reserved by others", s.quota.Spent, s.quota.Allowed, s.quota.Reserved)
+	d.Contract.User.Notify = "DONT_NOTIFY"
+	d.Contract.Agent.Instruction = "Wait until a slot is free."
+	d.Scheduler = Hint{Action: "backoff_until_state_change", Cadence: "quiet_wait", NextWake: s.quota.NextFree, Reason: "the next slot frees"}
+}
+
+func (s *situation) runnable() bool { return s.free != nil }
+
+func (s *situation) deliver(d *Decision) {
+	s.deliverTodo(d)
+	d.State, d.Decision, d.Effective = "eligible", "run", "normal_run"
+	d.Reason = fmt.Sprintf("%s is next", s.free.todo.ID)
+	d.Contract.User.Notify = "DONT_NOTIFY"
+	if s.gated != nil { // a lower one is gated: show it, without asking again
+		s.askFor(d, s.gated.gates)
+	}
+}
+
+func (s *situation) deliverTodo(d *Decision) {
+	v := s.free.todo
+	d.Kind, d.ShouldRun = "deliver", true
+	d.Selected = &Selected{ID: v.ID, Title: v.Title, Priority: v.Priority, By: s.free.by}
+	if s.free.own() {
+		d.Selected.ClaimedBy = s.agent
+	}
+	d.Contract.Agent.Todo = v.ID
+	d.Contract.Agent.Instruction = "Work on " + v.ID + " only. Record evidence, then settle the turn."
+	base := []string{"--goal-id", s.g.ID, "--agent-id", s.agent}
+	turn := base
+	if s.caller.Turn != "" {
+		turn = append(slices.Clone(base), "--turn-instance-id", s.caller.Turn)
+	}
+	d.Contract.CLI.Next = [][]string{
+		append([]string{"todo", "claim", "--todo-id", v.ID}, turn...),
+		append([]string{"refresh-state", "--delivery-outcome", "outcome_progress"}, turn...),
+		append([]string{"quota", "spend-slot", "--execute"}, turn...),
+	}
+	d.Scheduler = Hint{Action: "run_now", Cadence: "active_work", NextWake: s.r.now + 3*minuteMS, RRule: "FREQ=MINUTELY;INTERVAL=3", Reason: "work is in progress"}
+}
+
+func (s *situation) othersOnly() bool { return s.other != "" }
+
+func (s *situation) waitForOthers(d *Decision) {
+	s.wait(d, "only others hold or may do the work", "backoff_until_reassigned", "agent_scope_wait", s.r.now+10*minuteMS)
+}
+
+func (s *situation) wait(d *Decision, reason, action, cadence string, wake int64) {
+	d.Kind, d.State, d.Effective, d.Reason = "wait", "waiting", "quota_skip", reason
+	d.Contract.User.Notify = "DONT_NOTIFY"
+	d.Contract.Agent.Instruction = "Nothing to do now. Do not invent work."
+	d.Scheduler = Hint{Action: action, Cadence: cadence, NextWake: wake, Reason: reason}
+}
+
+func (s *situation) later() bool {
+	return s.counts.Open > 0 || s.counts.Deferred > 0 || s.counts.Monitors > 0 || s.counts.Asks > 0
+}
+
+func (s *situation) waitForTime(d *Decision) {
+	wake := s.r.now + 60*minuteMS
+	for _, v := range s.r.List(s.g.ID, ListMonitor, "", 1) {
+		if v.Watch.NextDue > s.r.now {
+			wake = min(wake, max(v.Watch.NextDue, s.r.now+15*minuteMS))
+		}
+	}
+	s.wait(d, "only watches, parked or dependent todos and decided ones are left", "backoff_until_material_transition", "monitor_wait", wake)
+}
+
+func (s *situation) unplanned() bool {
+	return s.counts.Todos == 0 || s.counts.LastEnd == ActiveGoal || s.counts.LastEnd == ""
+}
+
+func (s *situation) plan(d *Decision) {
+	d.Kind, d.ShouldRun = "plan", true
+	d.State, d.Decision, d.Effective = "eligible", "run", "normal_run"
+	d.Reason = "the goal is active and has no open todo"
+	d.Contract.User.Notify = "DONT_NOTIFY"
+	d.Contract.Agent.Instruction = "Plan: add the next todos, open a gate if a person must decide, or complete with --no-follow-up."
+	d.Contract.CLI.Next = [][]string{{"todo", "add", "--goal-id", s.g.ID, "--agent-id", s.agent, "--text", "TEXT"}}
+	d.Scheduler = Hint{Action: "run_now", Cadence: "active_work", NextWake: s.r.now + 3*minuteMS, RRule: "FREQ=MINUTELY;INTERVAL=3", Reason: d.Reason}
+}
+
+func (s *situation) terminal(d *Decision) {
+	d.Kind, d.State, d.Effective = "stop", "waiting", "terminal"
+	d.Reason = fmt.Sprintf("nothing is left: %d done, none open, parked or watched", s.counts.Done)
+	d.Contract.User.Notify = "DONT_NOTIFY"
+	d.Contract.Agent.Instruction = "Stop. The last completion said that nothing follows."
+	d.Scheduler = Hint{Action: "stop_until_explicit_resume", Cadence: "terminal", Reason: d.Reason}
+}
+
