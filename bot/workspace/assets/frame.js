@@ -32,8 +32,8 @@ export function app() {
 function notes() {
   const list = [];
   if (state.conn === 'lost') list.push(h('p', { class: 'bar bar-lost', 'data-key': 'lost', role: 'status' }, h('span', { 'aria-hidden': 'true' }, '◌ '), t('lost', clock(state.lastSeen))));
-  else if (state.old && state.lastSeen) list.push(h('p', { class: 'bar', 'data-key': 'old' }, t('shown_from', span(now() - state.lastSeen))));
-  else if (state.conn === 'connecting') list.push(h('p', { class: 'bar', 'data-key': 'conn' }, t('connecting')));
+  else if (state.old && now() - state.lastSeen >= 60000 && !state.trouble) list.push(h('p', { class: 'bar', 'data-key': 'old' }, t('shown_from', span(now() - state.lastSeen))));
+  else if (state.conn === 'connecting' && !state.old) list.push(h('p', { class: 'bar', 'data-key': 'conn' }, t('connecting')));
   if (state.trouble) list.push(h('div', { class: 'bar bar-lost', 'data-key': 'trouble', role: 'alert' }, h('span', {}, t('trouble', state.trouble.message, clock(state.asOf))), state.trouble.fix && command(state.trouble.fix, 'trouble')));
   if (state.me && state.me.role === 'viewer') list.push(h('div', { class: 'bar', 'data-key': 'viewer' }, h('span', {}, t('viewer_note')), command('loopx link page ' + state.me.code, 'viewer')));
   return h('div', { class: 'notes', 'data-key': 'notes' }, list);

@@ -10,6 +10,7 @@ import { keys } from './keys.js';
 let close = () => {};
 let tries = 0;
 let timer;
+let signedIn = false;
 
 function readRoute() {
   const [view, goal, tab] = location.hash.replace(/^#\/?/, '').split('/');
@@ -60,6 +61,7 @@ function forgetNotes() {
 
 async function start() {
   const answer = await openSession();
+  signedIn = !!answer.ok;
   if (answer.ok) {
     state.me = { role: answer.role, user: answer.user, code: answer.code || '', demo: !!answer.demo };
     if (answer.role === 'stranger') forget();
@@ -98,10 +100,10 @@ async function boot() {
       document.getElementById('main')?.scrollTo(0, 0);
     }
     render();
-    if (other.goal && state.route.goal) connect();
+    if (other.goal && state.route.goal && signedIn) connect();
   });
-  addEventListener('online', () => state.conn === 'lost' && connect());
-  addEventListener('visibilitychange', () => (document.hidden ? remember() : state.conn === 'lost' && connect()));
+  addEventListener('online', () => state.conn === 'lost' && signedIn && connect());
+  addEventListener('visibilitychange', () => (document.hidden ? remember() : state.conn === 'lost' && signedIn && connect()));
   addEventListener('pagehide', remember);
   setInterval(render, 20000); // ages
   await start();
