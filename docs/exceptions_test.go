@@ -6,9 +6,7 @@ var (
 	// sleeps: a file
 	sleeps = []exception{}
 	// longFiles: a file
-	longFiles = []exception{
-		{"kernel/decide.go", "the ordered table of the tick's rules, read top to bottom; to be split into rules and their situation", "2026-11-30"},
-	}
+	longFiles = []exception{}
 	// variables: a package variable
 	variables = []exception{
 		{"kernel/store/failpoint.points", "reads the environment once, and only in the build that crash tests make", "2026-11-30"},
@@ -31,7 +29,6 @@ var wideTypes = []struct {
 	{"adapters/console.Console", 20, "an adapter (seven methods) and the page's side of the same conversation"},
 	{"adapters/slack.Adapter", 20, "an adapter (seven methods) and its loop, in files by direction"},
 	{"bot/workspace.Page", 22, "one handler a route"},
-	{"bot/workspace.sessions", 20, "one small table of browsers with every change of it"},
 	{"bot/demo.player", 20, "one method a scene of the unattended play"},
 	{"cmd/loopx/cli.app", 80, "one run of the command line: what every verb needs, and a method a verb"},
 	{"bot/bench.bench", 25, "one method a row of the table"},
