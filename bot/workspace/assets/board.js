@@ -77,7 +77,7 @@ function goesOn(sum, page) {
 
 function work(page, id) {
   const all = page.to_do.length + page.in_progress.length + page.blocked.length + page.done.length + page.later.length;
-  if (!all) return h('div', { class: 'empty', 'data-key': 'work' }, h('p', {}, t('empty_work')), command('loopx todo add --goal-id ' + id + ' --title "Write the FAQ"', 'work'));
+  if (!all) return h('div', { class: 'empty', 'data-key': 'work' }, h('p', {}, t('empty_work')), command('loopx todo add --goal-id ' + id + ' --text "Write the FAQ"', 'work'));
   const titles = new Map([...page.to_do, ...page.in_progress, ...page.blocked, ...page.done, ...page.later].map((x) => [x.todo_id, x.title]));
   const today = page.done.filter((x) => x.done && sameDay(x.done.at, now()));
   const before = page.done.filter((x) => !today.includes(x));
@@ -137,7 +137,7 @@ function laterRow(x) {
 }
 
 function evidence(page, id) {
-  if (!page.evidence.length) return h('div', { class: 'empty', 'data-key': 'evidence' }, h('p', {}, t('empty_evidence')), command('loopx todo complete --goal-id ' + id + ' --evidence "212 tests pass"', 'evidence'));
+  if (!page.evidence.length) return h('div', { class: 'empty', 'data-key': 'evidence' }, h('p', {}, t('empty_evidence')), command('loopx todo complete --goal-id ' + id + ' --todo-id TODO --evidence "check:212 tests pass"', 'evidence'));
   return h('ul', { class: 'rows proof', 'data-key': 'evidence' }, page.evidence.map((e) => {
     const host = safeURL(e.ref);
     return h('li', { 'data-key': e.evidence_id, class: 'row', 'data-nav': 'todo', tabindex: '-1', 'data-fid': 'ev/' + e.evidence_id },
