@@ -36,7 +36,9 @@ var rooms = []room{
 	{"adapters/chat", nil, nil, "the vocabulary of people and messages is a leaf that every surface shares"},
 	{"adapters/adaptertest", []string{"adapters/chat"}, []string{"github.com/google/go-cmp", "go.uber.org/goleak"}, "the suite knows the contract and not who implements it"},
 	{"adapters/console", []string{"adapters/chat"}, nil, "an adapter knows the vocabulary and its own surface; it decides nothing"},
-	{"adapters/slack", []string{"adapters/chat"}, []string{"github.com/slack-go/slack", "github.com/gorilla/websocket", "github.com/yuin/goldmark"}, "an adapter knows the vocabulary and one official SDK; it decides nothing"},
+	{"adapters/lane", []string{"adapters/chat"}, nil, "what every adapter needs to keep a connection knows the vocabulary and no platform"},
+	{"adapters/fit", []string{"adapters/chat"}, nil, "bringing a card into limits knows the vocabulary and no platform"},
+	{"adapters/slack", []string{"adapters/chat", "adapters/lane", "adapters/fit"}, []string{"github.com/slack-go/slack", "github.com/gorilla/websocket", "github.com/yuin/goldmark"}, "an adapter knows the vocabulary and one official SDK; it decides nothing"},
 
 	{"bot/client", []string{"kernel", "kernel/view"}, nil, "the CLI links it: it must start in milliseconds and stay small"},
 	{"bot/cards", []string{"adapters/chat", "kernel", "kernel/view"}, nil, "a card is drawn from a read model; no platform, store or transport is known here"},

@@ -21,6 +21,7 @@ import (
 	"github.com/slack-go/slack/socketmode"
 
 	"loopx/adapters/chat"
+	"loopx/adapters/lane"
 )
 
 // Config is one connection.
@@ -113,9 +114,9 @@ type Adapter struct {
 	cfg    Config
 	web    *api.Client
 	http   *doer
-	pace   *pacer
+	pace   *lane.Pacer
 	users  *userCache
-	health *health
+	health *lane.Health
 
 	running atomic.Bool
 	client  atomic.Pointer[socketmode.Client] // the one acknowledgements go to
@@ -123,7 +124,7 @@ type Adapter struct {
 	idMu sync.Mutex
 	id   identity
 
-	counts counts
+	counts lane.Counts
 }
 
 // New checks the configuration and returns a connection that does nothing yet.
@@ -146,8 +147,8 @@ func New(cfg Config) (*Adapter, error) {
 	cfg.Logger = cfg.Logger.With("connection", cfg.Name, "platform", string(chat.Slack))
 	a := &Adapter{
 		cfg:    cfg,
-		pace:   newPacer(cfg.Timing),
-		health: newHealth(cfg.Clock),
+		pace:   lane.NewPacer(cfg.Timing.RetryMin, cfg.Timing.RetryMax, cfg.Timing.Stable),
+		health: lane.NewHealth(cfg.Clock),
 	}
 	a.http = newDoer(cfg, a.pace)
 	a.web = api.New(cfg.BotToken.Reveal(),
@@ -167,10 +168,10 @@ func (a *Adapter) Caps() chat.Caps {
 }
 
 // Health is how the connection is now.
-func (a *Adapter) Health() chat.Health { return a.health.get(a.http.lastRead()) }
+func (a *Adapter) Health() chat.Health { return a.health.Get(a.http.lastRead()) }
 
 // Counts returns what was taken, refused and ignored since the start, by
 // reason; it names event types and error codes, never content.
-func (a *Adapter) Counts() map[string]int { return a.counts.all() }
+func (a *Adapter) Counts() map[string]int { return a.counts.All() }
 
 var _ chat.Adapter = (*Adapter)(nil)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"loopx/adapters/chat"
+	"loopx/adapters/lane"
 )
 
 // identity is who we are, from auth.test.
@@ -56,10 +57,10 @@ func decode(f frame, id identity) (decoded, error) {
 	case "slash_commands":
 		d, err = decodeSlash(f, id)
 	default:
-		return ignore("frame:" + word(f.Type)), nil
+		return ignore("frame:" + lane.Word(f.Type)), nil
 	}
 	if err != nil {
-		return decoded{}, fmt.Errorf("decoding a %s envelope: %w", word(f.Type), err)
+		return decoded{}, fmt.Errorf("decoding a %s envelope: %w", lane.Word(f.Type), err)
 	}
 	if d.event != nil {
 		d.event.Attempt = f.Attempt
@@ -138,7 +139,7 @@ func decodeEvent(f frame, id identity) (decoded, error) {
 		base.Kind = chat.BotRemoved
 		return withSender(base, e.User, "", "", id), nil
 	}
-	return ignore("event:" + word(e.Type)), nil
+	return ignore("event:" + lane.Word(e.Type)), nil
 }
 
 func decodeMessage(ev chat.Event, e *innerEvent, id identity) (decoded, error) {
@@ -176,7 +177,7 @@ func decodeMessage(ev chat.Event, e *innerEvent, id identity) (decoded, error) {
 			m.TS = e.DeletedTS
 		}
 	default:
-		return ignore("message:" + word(e.Subtype)), nil
+		return ignore("message:" + lane.Word(e.Subtype)), nil
 	}
 	if m.TS == "" {
 		return decoded{}, errors.New("a message without a timestamp")
@@ -279,7 +280,7 @@ func decodeInteractive(f frame, id identity) (decoded, error) {
 	case "view_submission":
 		return decodeForm(in, id)
 	}
-	return ignore("interactive:" + word(in.Type)), nil
+	return ignore("interactive:" + lane.Word(in.Type)), nil
 }
 
 func decodeActions(in interaction, id identity) (decoded, error) {

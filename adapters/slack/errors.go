@@ -11,6 +11,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"loopx/adapters/chat"
+	"loopx/adapters/lane"
 )
 
 // defaultWait is for a refusal that names no time. Slack's limits are by the
@@ -39,7 +40,7 @@ func (a *Adapter) classify(err error, what op) error {
 	if what == creating {
 		unsure = chat.UnknownOutcome
 	}
-	cleaned := a.http.clean.error(err)
+	cleaned := a.http.clean.Error(err)
 
 	if e, ok := errors.AsType[*api.RateLimitedError](err); ok {
 		return &chat.Error{Kind: chat.RateLimited, After: max(e.RetryAfter, time.Second), Code: "ratelimited", Err: cleaned}
@@ -58,8 +59,8 @@ func (a *Adapter) classify(err error, what op) error {
 		return out
 	}
 	out := &chat.Error{Kind: unsure, Code: "no_answer", Err: cleaned}
-	if e, ok := errors.AsType[*callError](err); ok {
-		if !e.wrote {
+	if e, ok := errors.AsType[*lane.CallError](err); ok {
+		if !e.Wrote {
 			out.Kind, out.Code = chat.Temporary, "not_sent"
 		}
 		return out
@@ -82,7 +83,7 @@ func isRateLimit(code string) bool {
 
 // slackError sorts Slack's error words (docs, "Errors" of each method).
 func slackError(r api.SlackErrorResponse, unsure chat.ErrorKind) *chat.Error {
-	e := &chat.Error{Code: word(r.Err), Kind: chat.Temporary}
+	e := &chat.Error{Code: lane.Word(r.Err), Kind: chat.Temporary}
 	switch {
 	case isRateLimit(r.Err):
 		e.Kind, e.After = chat.RateLimited, defaultWait
@@ -129,26 +130,11 @@ func isAuth(code string) bool {
 func authFix(r api.SlackErrorResponse) string {
 	switch r.Err {
 	case "missing_scope":
-		return fmt.Sprintf("add the scope %s to the Slack app (OAuth & Permissions) and install it again", word(r.Needed))
+		return fmt.Sprintf("add the scope %s to the Slack app (OAuth & Permissions) and install it again", lane.Word(r.Needed))
 	case "not_allowed_token_type":
 		return "use an app-level token (xapp-) for the socket and a bot token (xoxb-) for the rest"
 	case "account_inactive", "app_not_installed":
 		return "install the Slack app in the workspace again and store the new bot token"
 	}
 	return "create a new token in the Slack app's settings and store it"
-}
-
-// word keeps an error code to what a code looks like, so that nothing else can
-// travel in it.
-func word(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_:.,-", r) {
-			return r
-		}
-		return -1
-	}, s)
-	if len(s) > 80 {
-		s = s[:80]
-	}
-	return s
 }

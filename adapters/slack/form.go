@@ -10,6 +10,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"loopx/adapters/chat"
+	"loopx/adapters/fit"
 )
 
 const (
@@ -82,12 +83,12 @@ type formRequest struct {
 // view draws the form. Limits: title, submit and close 24 characters, label
 // 2000, private_metadata 3000 (Block Kit reference, "Views").
 func (r formRequest) view() (api.ModalViewRequest, error) {
-	zh := r.spec.Lang == "zh"
+	lang := r.spec.Lang
 	meta, err := json.Marshal(r.press)
 	if err != nil {
 		return api.ModalViewRequest{}, err
 	}
-	if units(string(meta)) > maxMetadata {
+	if fit.Units(string(meta)) > maxMetadata {
 		p := r.press
 		p.Reply = ""
 		if meta, err = json.Marshal(p); err != nil {
@@ -96,16 +97,16 @@ func (r formRequest) view() (api.ModalViewRequest, error) {
 	}
 	name := strings.TrimSpace(strings.TrimSuffix(r.label, "…"))
 	if name == "" {
-		name = either(zh, "Answer", "回答")
+		name = fit.Either(lang, "Answer", "回答")
 	}
 	label := r.spec.Label
 	if label == "" {
-		label = either(zh, "Reason", "理由")
+		label = fit.Either(lang, "Reason", "理由")
 	}
 	element := &api.PlainTextInputBlockElement{
 		Type: api.METPlainTextInput, ActionID: r.spec.Name, Multiline: r.spec.Multi, MaxLength: min(max(r.spec.Max, 0), maxSection),
 	}
-	input := api.NewInputBlock("input", plainObject(short(label, maxInputLabel)), nil, element)
+	input := api.NewInputBlock("input", plainObject(fit.Short(label, maxInputLabel)), nil, element)
 	input.Optional = !r.spec.Required
 	var blocks []api.Block
 	if r.title != "" {
@@ -114,8 +115,8 @@ func (r formRequest) view() (api.ModalViewRequest, error) {
 	blocks = append(blocks, input)
 	return api.ModalViewRequest{
 		Type: api.VTModal, CallbackID: formCallback, PrivateMetadata: string(meta),
-		Title: plainObject(short(name, maxModalTitle)), Submit: plainObject(short(name, maxModalTitle)),
-		Close:  plainObject(either(zh, "Cancel", "取消")),
+		Title: plainObject(fit.Short(name, maxModalTitle)), Submit: plainObject(fit.Short(name, maxModalTitle)),
+		Close:  plainObject(fit.Either(lang, "Cancel", "取消")),
 		Blocks: api.Blocks{BlockSet: blocks},
 	}, nil
 }
@@ -131,13 +132,13 @@ func (a *Adapter) openForm(ctx context.Context, r *formRequest) {
 	}
 	cancel()
 	if err == nil {
-		a.counts.add("form:opened")
+		a.counts.Add("form:opened")
 		return
 	}
 	err = a.classify(err, reading)
-	a.counts.add("form:not_opened")
+	a.counts.Add("form:not_opened")
 	a.cfg.Logger.Warn("a form could not be opened", "error", err)
-	text := either(r.spec.Lang == "zh",
+	text := fit.Either(r.spec.Lang,
 		"The form could not be opened in time. Nothing was decided: press the button again.",
 		"表单未能及时打开。尚未做出任何决定，请再按一次按钮。")
 	ev := r.press.event("", 0, interaction{}, nil)
@@ -146,21 +147,6 @@ func (a *Adapter) openForm(ctx context.Context, r *formRequest) {
 	if err := a.Notice(context.WithoutCancel(ctx), ev, text); err != nil {
 		a.cfg.Logger.Warn("nor could the person be told", "error", err)
 	}
-}
-
-func either(zh bool, en, cn string) string {
-	if zh {
-		return cn
-	}
-	return en
-}
-
-// short cuts own words to a limit; "…" stands for what is gone.
-func short(s string, limit int) string {
-	if units(s) <= limit {
-		return s
-	}
-	return s[:cutAt(s, limit-1)] + "…"
 }
 
 func plainObject(s string) *api.TextBlockObject {

@@ -8,6 +8,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"loopx/adapters/chat"
+	"loopx/adapters/fit"
 )
 
 // render draws a card as Block Kit. Words of agents and people stand in
@@ -17,7 +18,7 @@ import (
 //
 // An error means that the card can never be sent (an id that is too long).
 func render(c chat.Card) ([]api.Block, error) {
-	d := fit(c)
+	d := fit.Card(c, cardLimits())
 	var blocks []api.Block
 	add := func(b api.Block) { blocks = append(blocks, b) }
 
@@ -70,7 +71,7 @@ func render(c chat.Card) ([]api.Block, error) {
 	if len(d.Evidence) > 0 {
 		add(richLines("evidence", evidence(d.Lang, d.Evidence)))
 	}
-	for _, n := range d.notes {
+	for _, n := range d.Notes {
 		add(api.NewContextBlock("", plainObject(n)))
 	}
 	add(api.NewContextBlock("footer", plainObject(footer(d.Card))))
@@ -93,7 +94,7 @@ func footer(c chat.Card) string {
 // evidence is one line of proofs; an address is clickable only when it is http
 // or https, and its host is shown.
 func evidence(lang string, list []chat.Evidence) api.RichTextElement {
-	els := []api.RichTextSectionElement{textOf(either(lang == "zh", "Evidence: ", "证据："), nil)}
+	els := []api.RichTextSectionElement{textOf(fit.Either(lang, "Evidence: ", "证据："), nil)}
 	for i, e := range list {
 		if i > 0 {
 			els = append(els, textOf(" · ", nil))
@@ -125,10 +126,10 @@ func actions(c chat.Card) ([]api.Block, error) {
 		var els []api.BlockElement
 		for j, b := range c.Buttons[i:min(i+maxActions, len(c.Buttons))] {
 			id := buttonID(i+j, b)
-			if b.ID == "" || units(id) > maxID || units(b.ID) > maxValue {
+			if b.ID == "" || fit.Units(id) > maxID || fit.Units(b.ID) > maxValue {
 				return nil, errors.New("a button's id is empty or too long for Slack")
 			}
-			el := api.NewButtonBlockElement(id, b.ID, plainObject(short(b.Label, maxLabel)))
+			el := api.NewButtonBlockElement(id, b.ID, plainObject(fit.Short(b.Label, maxLabel)))
 			if b.Style == chat.ButtonDanger {
 				el.Style = api.StyleDanger
 			}
@@ -174,12 +175,6 @@ func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
-// drawn is a card whose texts are visible, bounded and ready to be drawn.
-type drawn struct {
-	chat.Card
-	notes []string
-}
-
 // Bounds of the parts of one card beyond what Slack says: a phone shows no more.
 const (
 	maxQuotes   = 10
@@ -191,177 +186,41 @@ const (
 	maxLinks    = 3000 // characters of all addresses
 )
 
-// fit makes every text visible and cuts what no limit allows.
-func fit(c chat.Card) drawn {
-	d := drawn{Card: c}
-	d.Title = d.line(c.Title, maxHeader)
-	d.Question = d.text(c.Question, maxSection)
-	d.Outcome = d.line(c.Outcome, maxSection)
-	d.Footer = d.line(c.Footer, maxField)
-	d.Quotes = kept(&d, c.Quotes, maxQuotes, "quotes", "条引用", func(q chat.Quote) chat.Quote {
-		return chat.Quote{From: d.line(q.From, maxLabel), Text: atLeast(d.text(q.Text, maxSection))}
-	})
-	d.Options = kept(&d, c.Options, maxOptions, "options", "个选项", func(o chat.Option) chat.Option {
-		return chat.Option{Label: d.line(o.Label, maxHeader), Consequence: d.line(o.Consequence, maxField), Mark: o.Mark}
-	})
-	d.Facts = kept(&d, c.Facts, maxFacts, "facts", "条事实", func(f string) string { return atLeast(d.line(f, maxField)) })
-	d.Fields = kept(&d, c.Fields, maxAllField, "fields", "个字段", func(f chat.Field) chat.Field {
-		return chat.Field{Label: d.line(f.Label, maxHeader), Value: d.line(f.Value, maxField-maxHeader-1)}
-	})
-	d.Evidence = kept(&d, c.Evidence, maxEvidence, "proofs", "条证据", func(e chat.Evidence) chat.Evidence {
-		return chat.Evidence{Text: atLeast(d.line(e.Text, maxHeader)), URL: e.URL, Stale: e.Stale}
-	})
-	d.Buttons = kept(&d, c.Buttons, maxButtons, "buttons", "个按钮", func(b chat.Button) chat.Button {
-		b.Label = atLeast(chat.Visible(b.Label))
-		return b
-	})
-	d.links()
-	d.shrink()
-	return d
-}
-
-// atLeast keeps Slack from refusing an empty text object.
-func atLeast(s string) string {
-	if s == "" {
-		return " "
-	}
-	return s
-}
-
-// kept bounds a list and counts what is left out.
-func kept[T any](d *drawn, in []T, most int, en, zh string, each func(T) T) []T {
-	if len(in) > most {
-		d.notes = append(d.notes, either(d.Lang == "zh", fmt.Sprintf("… %d more %s", len(in)-most, en), fmt.Sprintf("… 另有 %d %s", len(in)-most, zh)))
-		in = in[:most]
-	}
-	var out []T
-	for _, v := range in {
-		out = append(out, each(v))
-	}
-	return out
-}
-
-// line is text that is one line by nature.
-func (d *drawn) line(s string, limit int) string {
-	return d.cut(strings.ReplaceAll(chat.Visible(s), "\n", "⟦U+000A⟧"), limit)
-}
-
-func (d *drawn) text(s string, limit int) string { return d.cut(chat.Visible(s), limit) }
-
-// cut shortens s to limit and says how much is gone. plain_text may grow by
-// escaping, so that is counted.
-func (d *drawn) cut(s string, limit int) string {
-	return cutNoted(s, limit-(units(plainText(s))-units(s)), d.Lang)
-}
-
-func cutNoted(s string, limit int, lang string) string {
-	total := units(s)
-	if total <= limit {
-		return s
-	}
-	note := func(gone int) string {
-		return either(lang == "zh", fmt.Sprintf(" … [%d more characters]", gone), fmt.Sprintf(" … [另有 %d 字]", gone))
-	}
-	room := max(limit-units(note(total)), 0)
-	at := cutAt(s, room)
-	if room == 0 {
-		at = 0
-	}
-	return s[:at] + note(total-units(s[:at]))
-}
-
-// shrink brings all texts together below maxCard: the longest ones are cut to
-// one common length, the greatest that fits.
-func (d *drawn) shrink() {
-	if d.total() <= maxCard {
-		return
-	}
-	all := d.cuttable()
-	full := make([]string, len(all))
-	for i, p := range all {
-		full[i] = *p
-	}
-	low, high := minCut, maxSection
-	for low < high { // the greatest length at which everything fits
-		mid := (low + high + 1) / 2
-		if d.cutAll(all, full, mid); d.total() <= maxCard {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	d.cutAll(all, full, low)
-}
-
-// minCut leaves room for the note; the bounds of the lists keep a card of
-// nothing but such stumps below maxCard.
-const minCut = 40
-
-func (d *drawn) cutAll(all []*string, full []string, limit int) {
-	for i, p := range all {
-		*p = cutNoted(full[i], limit, d.Lang)
-	}
-}
-
-func (d *drawn) cuttable() []*string {
-	out := []*string{&d.Question, &d.Outcome, &d.Card.Footer}
-	for i := range d.Quotes {
-		out = append(out, &d.Quotes[i].Text)
-	}
-	for i := range d.Options {
-		out = append(out, &d.Options[i].Label, &d.Options[i].Consequence)
-	}
-	for i := range d.Facts {
-		out = append(out, &d.Facts[i])
-	}
-	for i := range d.Fields {
-		out = append(out, &d.Fields[i].Label, &d.Fields[i].Value)
-	}
-	for i := range d.Evidence {
-		out = append(out, &d.Evidence[i].Text)
-	}
-	return out
-}
-
-// links drops addresses beyond what one card has room for; their texts stay.
-func (d *drawn) links() {
-	room, gone := maxLinks, 0
-	for i := range d.Evidence {
-		if n := units(d.Evidence[i].URL); n > room {
-			d.Evidence[i].URL = ""
-			gone++
-		} else {
-			room -= n
-		}
-	}
-	if gone > 0 {
-		d.notes = append(d.notes, either(d.Lang == "zh", fmt.Sprintf("… %d links left out", gone), fmt.Sprintf("… 省略了 %d 个链接", gone)))
+// cardLimits are Slack's for one card.
+func cardLimits() fit.Limits {
+	return fit.Limits{
+		Title: maxHeader, Text: maxSection, Line: maxSection, Field: maxField, Label: maxHeader, From: maxLabel,
+		Value: maxField - maxHeader - 1, Links: maxLinks,
+		Quotes: maxQuotes, Options: maxOptions, Facts: maxFacts, Fields: maxAllField, Evidence: maxEvidence, Buttons: maxButtons,
+		Total: total, Most: maxCard,
+		// plain_text may grow by escaping.
+		Grow: func(s string) int { return fit.Units(plainText(s)) - fit.Units(s) },
 	}
 }
 
 // total counts all texts, with room for the words the renderer adds.
-func (d *drawn) total() int {
-	n := units(d.Title) + units(d.Question) + units(d.Outcome) + units(footer(d.Card))
+func total(d chat.Card, notes []string) int {
+	n := fit.Units(d.Title) + fit.Units(d.Question) + fit.Units(d.Outcome) + fit.Units(footer(d))
 	for _, q := range d.Quotes {
-		n += units(q.From) + units(q.Text) + 2
+		n += fit.Units(q.From) + fit.Units(q.Text) + 2
 	}
 	for _, o := range d.Options {
-		n += units(o.Label) + units(o.Consequence) + 20
+		n += fit.Units(o.Label) + fit.Units(o.Consequence) + 20
 	}
 	for _, f := range d.Facts {
-		n += units(f) + 1
+		n += fit.Units(f) + 1
 	}
 	for _, f := range d.Fields {
-		n += units(f.Label) + units(f.Value) + 1
+		n += fit.Units(f.Label) + fit.Units(f.Value) + 1
 	}
 	for _, e := range d.Evidence {
-		n += units(e.Text) + units(e.URL) + 20
+		n += fit.Units(e.Text) + fit.Units(e.URL) + 20
 	}
 	for _, b := range d.Buttons {
-		n += min(units(b.Label), maxLabel) + 2
+		n += min(fit.Units(b.Label), maxLabel) + 2
 	}
-	for _, s := range d.notes {
-		n += units(s)
+	for _, s := range notes {
+		n += fit.Units(s)
 	}
 	return n
 }

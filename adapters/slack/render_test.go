@@ -15,6 +15,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"loopx/adapters/chat"
+	"loopx/adapters/fit"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -136,7 +137,7 @@ func TestRenderKeepsLimits(t *testing.T) {
 			switch x := v.(type) {
 			case map[string]any:
 				if s, ok := x["text"].(string); ok {
-					total += units(s)
+					total += fit.Units(s)
 					if s == "" {
 						t.Errorf("%s: an empty text object", name)
 					}
@@ -174,9 +175,9 @@ func TestOverflowIsCounted(t *testing.T) {
 	}
 	// A text that loses n characters says n.
 	s := strings.Repeat("x", 5000)
-	got := cutNoted(s, 3000, "en")
+	got := fit.CutNoted(s, 3000, "en")
 	kept := strings.Count(got, "x")
-	if !strings.Contains(got, "[2025 more characters]") || kept != 5000-2025 || units(got) > 3000 {
+	if !strings.Contains(got, "[2025 more characters]") || kept != 5000-2025 || fit.Units(got) > 3000 {
 		t.Errorf("cut to %d with %q", kept, got[kept:])
 	}
 }
@@ -215,34 +216,11 @@ func TestFormSurvivesItsBlockID(t *testing.T) {
 	}
 }
 
-func TestCutAt(t *testing.T) {
-	tests := []struct {
-		s     string
-		limit int
-		want  string
-	}{
-		{"abcdef", 3, "abc"},
-		{"ab👍🏽cd", 4, "ab"},                // skin tone
-		{"ab👩\u200d👩\u200d👧", 6, "ab"},     // family
-		{"a🇩🇪🇫🇷", 5, "a🇩🇪"},                // flags are pairs
-		{"a🇩🇪🇫🇷", 3, "a"},                  // half of one
-		{"发布页面", 2, "发布"},                  // one unit each
-		{"a⟦U+202E⟧b", 5, "a"},             // an escape stays whole
-		{"𝔸𝔹", 3, "𝔸"},                     // surrogates
-		{strings.Repeat("👍🏽", 300), 0, ""}, // nothing fits
-	}
-	for _, tt := range tests {
-		if got := tt.s[:cutAt(tt.s, tt.limit)]; got != tt.want {
-			t.Errorf("cutAt(%q, %d) leaves %q, want %q", tt.s, tt.limit, got, tt.want)
-		}
-	}
-}
-
 func TestEscapeTo(t *testing.T) {
 	for _, s := range []string{strings.Repeat("&", 9000), strings.Repeat("x", 9000), strings.Repeat("&x<>", 1500), "short <b>"} {
 		got := escapeTo(s, maxText)
-		if units(got) > maxText || len(s) > 100 && (units(got) < maxText/2 || !strings.Contains(got, "more characters]")) {
-			t.Errorf("%.10s: %d units: %q", s, units(got), got[max(0, len(got)-60):])
+		if fit.Units(got) > maxText || len(s) > 100 && (fit.Units(got) < maxText/2 || !strings.Contains(got, "more characters]")) {
+			t.Errorf("%.10s: %d units: %q", s, fit.Units(got), got[max(0, len(got)-60):])
 		}
 		var lost int
 		if _, note, ok := strings.Cut(got, " … ["); ok {
@@ -251,30 +229,10 @@ func TestEscapeTo(t *testing.T) {
 			}
 			got, _, _ = strings.Cut(got, " … [")
 		}
-		if kept := units(unescape(got)); kept+lost != units(s) {
-			t.Errorf("%.10s: kept %d and counted %d of %d", s, kept, lost, units(s))
+		if kept := fit.Units(unescape(got)); kept+lost != fit.Units(s) {
+			t.Errorf("%.10s: kept %d and counted %d of %d", s, kept, lost, fit.Units(s))
 		}
 	}
-}
-
-func FuzzCut(f *testing.F) {
-	f.Add("a👩\u200d👩\u200d👧⟦U+202E⟧", 5)
-	f.Add(strings.Repeat("\u200d", 500), 100)
-	f.Fuzz(func(t *testing.T, s string, limit int) {
-		s = chat.Visible(s)
-		if limit < 0 || limit > 1<<20 {
-			return
-		}
-		at := cutAt(s, limit)
-		if units(s[:at]) > limit || !utf8.ValidString(s[:at]) || s[:at]+s[at:] != s {
-			t.Fatalf("cutAt(%q, %d) = %d", s, limit, at)
-		}
-		if limit >= 60 {
-			if got := cutNoted(s, limit, "en"); units(got) > limit {
-				t.Fatalf("cutNoted gave %d units of %d", units(got), limit)
-			}
-		}
-	})
 }
 
 func FuzzRender(f *testing.F) {
@@ -295,7 +253,7 @@ func FuzzRender(f *testing.F) {
 			t.Fatalf("%v %q", err, raw)
 		}
 		for _, b := range blocks {
-			if h, ok := b.(*api.HeaderBlock); ok && (units(h.Text.Text) > maxHeader || h.Text.Text == "") {
+			if h, ok := b.(*api.HeaderBlock); ok && (fit.Units(h.Text.Text) > maxHeader || h.Text.Text == "") {
 				t.Fatalf("header %q", h.Text.Text)
 			}
 		}

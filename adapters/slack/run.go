@@ -13,6 +13,7 @@ import (
 	"github.com/slack-go/slack/socketmode"
 
 	"loopx/adapters/chat"
+	"loopx/adapters/lane"
 )
 
 // Run keeps the connection until ctx ends. See chat.Adapter.
@@ -21,19 +22,19 @@ func (a *Adapter) Run(ctx context.Context, sink chat.Sink) error {
 		return &chat.Error{Kind: chat.Invalid, Code: "already_running", Err: errors.New("this connection runs already")}
 	}
 	defer a.running.Store(false)
-	a.health.set(chat.Starting, "", "")
+	a.health.Set(chat.Starting, "", "")
 
-	r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, maxParallel)}
-	r.lanes = newLanes(func(it item) { r.accept(ctx, it) })
+	r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
+	r.lanes = lane.New(func(it item) { r.accept(ctx, it) }, item.size)
 	err := r.loop(ctx)
-	r.lanes.stop()
+	r.lanes.Stop()
 	r.side.Wait()
 	a.client.Store(nil)
 	if ctx.Err() != nil {
-		a.health.set(chat.Starting, "stopped", "")
+		a.health.Set(chat.Starting, "stopped", "")
 		return nil
 	}
-	a.health.set(chat.Failed, err.Error(), fixOf(err))
+	a.health.Set(chat.Failed, err.Error(), fixOf(err))
 	return err
 }
 
@@ -48,7 +49,7 @@ func fixOf(err error) string {
 type runner struct {
 	*Adapter
 	sink  chat.Sink
-	lanes *lanes
+	lanes *lane.Lanes[item]
 	side  sync.WaitGroup // forms, notices: never in the way of events
 	sem   chan struct{}
 	crowd int // hellos in a row that counted other connections
@@ -73,10 +74,10 @@ func (r *runner) hello(ctx context.Context) error {
 	if _, err := r.identify(ctx); err != nil {
 		r.lost(err)
 		if e, ok := errors.AsType[*chat.Error](err); ok && e.Kind == chat.RateLimited {
-			r.pace.hold(e.After)
+			r.pace.Hold(e.After)
 		}
 		if chat.KindOf(err) != chat.Auth {
-			_ = r.pace.wait(ctx) // ctx is looked at by the loop
+			_ = r.pace.Wait(ctx) // ctx is looked at by the loop
 		}
 		return err
 	}
@@ -109,10 +110,10 @@ func (a *Adapter) forget() {
 
 // lost notes a failed try to connect.
 func (r *runner) lost(err error) {
-	if r.health.state() != chat.Contested {
-		r.health.set(chat.Retrying, err.Error(), fixOf(err))
+	if r.health.State() != chat.Contested {
+		r.health.Set(chat.Retrying, err.Error(), fixOf(err))
 	}
-	r.counts.add("connect:failed")
+	r.counts.Add("connect:failed")
 	r.cfg.Logger.Warn("not connected to Slack", "error", err)
 }
 
@@ -142,7 +143,7 @@ func (r *runner) connect(ctx context.Context) error {
 		case ev := <-smc.Events:
 			switch ev.Type {
 			case socketmode.EventTypeConnected:
-				r.pace.opened()
+				r.pace.Opened()
 			case socketmode.EventTypeHello:
 				recheck = r.greeted(ev.Request)
 			case socketmode.EventTypeConnecting:
@@ -154,7 +155,7 @@ func (r *runner) connect(ctx context.Context) error {
 					err := r.classify(e.ErrorObj, reading)
 					r.lost(err)
 					if ce, ok := errors.AsType[*chat.Error](err); ok && ce.Kind == chat.RateLimited {
-						r.pace.hold(ce.After)
+						r.pace.Hold(ce.After)
 					}
 					if chat.KindOf(err) == chat.Auth {
 						fatal = err
@@ -196,18 +197,18 @@ func (r *runner) greeted(req *socketmode.Request) <-chan time.Time {
 	}
 	if n <= 1 {
 		r.crowd = 0
-		r.health.set(chat.Ready, "", "")
+		r.health.Set(chat.Ready, "", "")
 		r.cfg.Logger.Info("connected to Slack")
 		return nil
 	}
 	r.crowd++
 	detail := fmt.Sprintf("Slack counts %d connections of this app; events go to only one of them", n)
 	if r.crowd == 1 {
-		r.health.set(chat.Ready, detail, "")
+		r.health.Set(chat.Ready, detail, "")
 		return time.After(r.cfg.Timing.Recheck)
 	}
-	r.counts.add("contested")
-	r.health.set(chat.Contested, detail, "stop the other process that uses this app-level token, or make a new token")
+	r.counts.Add("contested")
+	r.health.Set(chat.Contested, detail, "stop the other process that uses this app-level token, or make a new token")
 	r.cfg.Logger.Error("this Slack app is in use elsewhere", "connections", n)
 	return time.After(10 * r.cfg.Timing.Recheck) // and see whether the other has gone
 }
@@ -229,15 +230,15 @@ func (r *runner) take(ctx context.Context, ev socketmode.Event) {
 		// else would acknowledge it.
 		bad, ok := ev.Data.(*socketmode.ErrorBadMessage)
 		if !ok || json.Unmarshal(bad.Message, &f) != nil || f.Envelope == "" {
-			r.counts.add("frame:unreadable")
+			r.counts.Add("frame:unreadable")
 			return
 		}
 	default:
-		r.counts.add("client:" + word(string(ev.Type)))
+		r.counts.Add("client:" + lane.Word(string(ev.Type)))
 		return
 	}
-	r.health.event()
-	r.counts.add("envelope:" + word(f.Type))
+	r.health.Event()
+	r.counts.Add("envelope:" + lane.Word(f.Type))
 	r.idMu.Lock()
 	id := r.id
 	r.idMu.Unlock()
@@ -246,18 +247,18 @@ func (r *runner) take(ctx context.Context, ev socketmode.Event) {
 	case err != nil:
 		// Acknowledged, or Slack would send it again three times and may switch
 		// the subscription off; counted, so that it is seen.
-		r.counts.add("undecodable:" + word(f.Type))
-		r.cfg.Logger.Warn("an envelope could not be read", "type", word(f.Type), "error", r.http.clean.error(err))
+		r.counts.Add("undecodable:" + lane.Word(f.Type))
+		r.cfg.Logger.Warn("an envelope could not be read", "type", lane.Word(f.Type), "error", r.http.clean.Error(err))
 		r.ackLater(f)
 	case d.ignored != "":
-		r.counts.add("ignored:" + d.ignored)
+		r.counts.Add("ignored:" + d.ignored)
 		r.ackLater(f)
 	case d.form != nil:
 		r.ackLater(f)
 		r.aside(func() { r.openForm(ctx, d.form) })
 	default:
-		if !r.lanes.put(d.event.Place.Conversation, item{f, d}) {
-			r.counts.add("refused:full")
+		if !r.lanes.Put(d.event.Place.Conversation, item{f, d}) {
+			r.counts.Add("refused:full")
 		}
 	}
 }
@@ -265,10 +266,18 @@ func (r *runner) take(ctx context.Context, ev socketmode.Event) {
 // ackLater acknowledges without holding the reader up.
 func (r *runner) ackLater(f frame) {
 	f.Payload = nil
-	if !r.lanes.put(ackLane, item{frame: f}) {
-		r.counts.add("refused:full")
+	if !r.lanes.Put(ackLane, item{frame: f}) {
+		r.counts.Add("refused:full")
 	}
 }
+
+// item is one envelope on its way to the sink.
+type item struct {
+	frame frame
+	d     decoded
+}
+
+func (i item) size() int { return len(i.frame.Payload) + 512 }
 
 // ackLane is the lane of what needs nothing but an acknowledgement; no
 // conversation has this id.
@@ -280,7 +289,7 @@ func (r *runner) aside(f func()) {
 	select {
 	case r.sem <- struct{}{}:
 	default:
-		r.counts.add("refused:aside")
+		r.counts.Add("refused:aside")
 		return
 	}
 	r.side.Go(func() {
@@ -299,14 +308,14 @@ func (r *runner) accept(ctx context.Context, it item) {
 	defer cancel()
 	e := *it.d.event
 	if err := r.complete(actx, &e); err != nil {
-		r.counts.add("unacked:sender")
+		r.counts.Add("unacked:sender")
 		r.cfg.Logger.Warn("a sender could not be looked up; Slack will deliver again", "error", err)
 		return
 	}
 	answer, err := r.sink.Accept(actx, e)
 	if err != nil {
-		r.counts.add("unacked:refused")
-		r.cfg.Logger.Warn("an event was not stored; Slack will deliver again", "kind", string(e.Kind), "error", r.http.clean.error(err))
+		r.counts.Add("unacked:refused")
+		r.cfg.Logger.Warn("an event was not stored; Slack will deliver again", "kind", string(e.Kind), "error", r.http.clean.Error(err))
 		return
 	}
 	var payload any
@@ -325,13 +334,13 @@ func (r *runner) accept(ctx context.Context, it item) {
 func (r *runner) answer(ctx context.Context, e chat.Event, answer chat.Answer) {
 	if answer.Notice != "" {
 		if err := r.Notice(ctx, e, answer.Notice); err != nil {
-			r.counts.add("notice:failed")
+			r.counts.Add("notice:failed")
 			r.cfg.Logger.Warn("a notice did not reach the person", "error", err)
 		}
 	}
 	if answer.Reply != "" {
 		if _, err := r.Send(ctx, chat.Outgoing{Key: replyKey(e), Place: e.Place, Text: answer.Reply}); err != nil {
-			r.counts.add("reply:failed")
+			r.counts.Add("reply:failed")
 			r.cfg.Logger.Warn("a reply was not sent", "error", err)
 		}
 	}
@@ -347,6 +356,6 @@ func (r *runner) ack(f frame, payload any) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := smc.AckCtx(ctx, f.Envelope, payload); err != nil {
-		r.counts.add("ack:failed")
+		r.counts.Add("ack:failed")
 	}
 }

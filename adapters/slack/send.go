@@ -13,6 +13,7 @@ import (
 	api "github.com/slack-go/slack"
 
 	"loopx/adapters/chat"
+	"loopx/adapters/fit"
 )
 
 // Metadata marks every message of ours with the key of its send: Slack has no
@@ -43,14 +44,14 @@ func (a *Adapter) Send(ctx context.Context, out chat.Outgoing) (chat.Ref, error)
 	}
 	ts, err := a.post(ctx, ref.Place, out.Key, opts)
 	if out.Card != nil && chat.KindOf(err) == chat.Invalid && err != nil {
-		a.counts.add("card:refused")
+		a.counts.Add("card:refused")
 		a.cfg.Logger.Warn("Slack refused a card; its text is sent instead", "error", err)
 		ts, err = a.post(ctx, ref.Place, out.Key, []api.MsgOption{textOption(fallback(out), maxPost)})
 	}
 	if err != nil {
 		return ref, err
 	}
-	a.health.send()
+	a.health.Sent()
 	ref.Message = ts
 	return ref, nil
 }
@@ -83,7 +84,7 @@ func content(out chat.Outgoing, limit int) ([]api.MsgOption, error) {
 		if strings.TrimSpace(text) == "" {
 			return nil, &chat.Error{Kind: chat.Invalid, Code: "no_text", Err: errors.New("there is nothing to send")}
 		}
-		if n := units(text); n > limit {
+		if n := fit.Units(text); n > limit {
 			return nil, &chat.Error{Kind: chat.Invalid, Code: "msg_too_long", Err: fmt.Errorf("the text has %d characters, Slack takes %d", n, limit)}
 		}
 		return []api.MsgOption{api.MsgOptionText(text, false)}, nil
@@ -114,12 +115,12 @@ func textOption(s string, limit int) api.MsgOption {
 // escapeTo escapes and keeps the result within limit: what is cut is cut before
 // the escaping, so that no escape is broken, and counted.
 func escapeTo(s string, limit int) string {
-	if out := escape(s); units(out) <= limit {
+	if out := escape(s); fit.Units(out) <= limit {
 		return out
 	}
 	// The longest cut that still fits when escaped.
-	room := sort.Search(limit, func(n int) bool { return units(escape(cutNoted(s, n+1, ""))) > limit })
-	return escape(cutNoted(s, room, ""))
+	room := sort.Search(limit, func(n int) bool { return fit.Units(escape(fit.CutNoted(s, n+1, ""))) > limit })
+	return escape(fit.CutNoted(s, room, ""))
 }
 
 // Update replaces a message. A card without buttons leaves none behind.
@@ -133,12 +134,12 @@ func (a *Adapter) Update(ctx context.Context, ref chat.Ref, out chat.Outgoing) e
 	}
 	err = a.edit(ctx, ref, opts)
 	if out.Card != nil && err != nil && chat.KindOf(err) == chat.Invalid {
-		a.counts.add("card:refused")
+		a.counts.Add("card:refused")
 		a.cfg.Logger.Warn("Slack refused a card; its text is shown instead", "error", err)
 		err = a.edit(ctx, ref, []api.MsgOption{textOption(fallback(out), maxText), api.MsgOptionBlocks()})
 	}
 	if err == nil {
-		a.health.send()
+		a.health.Sent()
 	}
 	return err
 }
@@ -242,7 +243,7 @@ func (a *Adapter) Notice(ctx context.Context, e chat.Event, text string) error {
 	_, err := a.web.PostEphemeralContext(ctx, e.Place.Conversation, e.Sender.ID, opts...)
 	err = a.classify(err, creating)
 	if err == nil {
-		a.health.send()
+		a.health.Sent()
 		return nil
 	}
 	if e.Press == nil || e.Press.Reply == "" || chat.KindOf(err) == chat.UnknownOutcome {
@@ -250,7 +251,7 @@ func (a *Adapter) Notice(ctx context.Context, e chat.Event, text string) error {
 	}
 	_, _, _, hook := a.web.SendMessageContext(ctx, "", api.MsgOptionResponseURL(e.Press.Reply, api.ResponseTypeEphemeral), textOption(text, maxText))
 	if hook == nil {
-		a.health.send()
+		a.health.Sent()
 		return nil
 	}
 	return errors.Join(err, a.classify(hook, creating))

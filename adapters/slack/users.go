@@ -68,7 +68,7 @@ func (a *Adapter) lookUpUser(ctx context.Context, id string) (person, error) {
 		case chat.Gone:
 			return person{tenant: me.team}, nil
 		case chat.Auth:
-			a.health.set(a.health.state(), "people cannot be told apart: "+err.Error(), fixOf(err))
+			a.health.Set(a.health.State(), "people cannot be told apart: "+err.Error(), fixOf(err))
 			return person{tenant: me.team}, nil
 		}
 		return person{}, err
