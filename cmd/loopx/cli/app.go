@@ -175,13 +175,20 @@ type scope struct {
 	agent string
 }
 
+// envFlag is a string flag whose default stands in the environment. Help does not
+// show the default: it may be a lease's token.
+func (a *app) envFlag(f *pflag.FlagSet, into *string, name, env, usage string) {
+	f.StringVar(into, name, a.env[env], usage)
+	f.Lookup(name).DefValue = ""
+}
+
 func (a *app) goalFlag(f *pflag.FlagSet, s *scope) {
-	f.StringVar(&s.goal, "goal-id", a.env["LOOPX_GOAL"], "goal (else LOOPX_GOAL)")
+	a.envFlag(f, &s.goal, "goal-id", "LOOPX_GOAL", "goal (else LOOPX_GOAL)")
 }
 
 func (a *app) scopeFlags(f *pflag.FlagSet, s *scope) {
 	a.goalFlag(f, s)
-	f.StringVar(&s.agent, "agent-id", a.env["LOOPX_AGENT"], "acting agent (else LOOPX_AGENT)")
+	a.envFlag(f, &s.agent, "agent-id", "LOOPX_AGENT", "acting agent (else LOOPX_AGENT)")
 }
 
 // writeFlags are those of every verb that changes something.

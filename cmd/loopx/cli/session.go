@@ -18,7 +18,7 @@ func sessionOpen(a *app) *cobra.Command {
 		host, session := a.hostSession()
 		a.scopeFlags(f, &t.scope)
 		a.writeFlags(f)
-		f.StringVar(&t.session, "session", a.env["LOOPX_SESSION"], "its id (else LOOPX_SESSION, else a new one)")
+		a.envFlag(f, &t.session, "session", "LOOPX_SESSION", "its id (else LOOPX_SESSION, else a new one)")
 		f.StringVar(&t.host, "host", host, "what runs the agent")
 		f.StringVar(&t.hostSession, "host-session", session, "the host's own id of the session")
 	}, func() error {
@@ -66,7 +66,7 @@ func sessionClose(a *app) *cobra.Command {
 	return a.verbOf("close", "end a session; its open work is kept", func(f *pflag.FlagSet) {
 		a.scopeFlags(f, &s)
 		a.writeFlags(f)
-		f.StringVar(&c.Session, "session", a.env["LOOPX_SESSION"], "its id (else LOOPX_SESSION)")
+		a.envFlag(f, &c.Session, "session", "LOOPX_SESSION", "its id (else LOOPX_SESSION)")
 	}, func() error {
 		c.Goal = s.goal
 		rec, err := a.do(c, s.agent, "")

@@ -28,9 +28,9 @@ func (a *app) todoFlags(f *pflag.FlagSet, t *todoRef) {
 	a.scopeFlags(f, &t.scope)
 	a.writeFlags(f)
 	f.StringVar(&t.todo, "todo-id", "", "todo")
-	f.StringVar(&t.turn, "turn-instance-id", a.env["LOOPX_TURN"], "turn it belongs to (else LOOPX_TURN)")
-	f.StringVar(&t.lease, "lease-token", a.env["LOOPX_LEASE"], "token of the lease (else LOOPX_LEASE)")
-	f.StringVar(&t.lease, "task-lease-idempotency-key", a.env["LOOPX_LEASE"], "")
+	f.StringVar(&t.turn, "turn-instance-id", "", "turn it belongs to")
+	a.envFlag(f, &t.lease, "lease-token", "LOOPX_LEASE", "token of the lease (else LOOPX_LEASE)")
+	a.envFlag(f, &t.lease, "task-lease-idempotency-key", "LOOPX_LEASE", "")
 	_ = f.MarkHidden("task-lease-idempotency-key")
 }
 
@@ -52,7 +52,7 @@ func todoClaim(a *app) *cobra.Command {
 		a.todoFlags(f, &t)
 		f.StringVar(&t.claimer, "claimed-by", "", "the same as --agent-id")
 		f.StringVar(&lease, "lease", "", "how long, 1m to 24h (default 45m)")
-		f.StringVar(&session, "session", a.env["LOOPX_SESSION"], "session it is taken in (else LOOPX_SESSION)")
+		a.envFlag(f, &session, "session", "LOOPX_SESSION", "session it is taken in (else LOOPX_SESSION)")
 		f.StringVar(&note, "note", "", "note")
 		a.acceptUnused(f, todoFlags)
 	}, func() error {
