@@ -79,6 +79,9 @@ func (c *ClaimTodo) decide(r *reader, e *env) (*decided, error) {
 		}
 	}
 	n.Until = e.steady + n.LeaseMS
+	if v.Status == TodoDeferred { // its date has passed
+		out.events = append(out.events, reopen(e, v))
+	}
 	out.events = append(out.events, Event{Type: typ, Goal: g.ID, Subject: v.ID, Claim: &n})
 	res, err := r.reserve(e, g, a.ID, c.Turn, v.ID, n.Until)
 	if err != nil {
@@ -122,7 +125,7 @@ func (r *Reader) mayClaim(e *env, g *Goal, v *Todo, a *Agent, old *Claim) error 
 		return Errorf(Conflict, "goal_paused", "the goal %s is paused (%s)", g.ID, g.Pause[0]).Try("loopx goal resume --goal-id %s --execute", g.ID)
 	case v.Class == Ask:
 		return Errorf(Invalid, "ask_not_claimed", "%s is a request to a person", v.ID)
-	case v.Status != TodoOpen:
+	case v.Status != TodoOpen && !v.Due(e.now):
 		return Errorf(Conflict, "todo_"+v.Status, "%s is %s", v.ID, v.Status).Try("%s", list)
 	case slices.Contains(v.Excluded, a.ID):
 		return Errorf(Denied, "agent_excluded", "%s may not take %s", a.ID, v.ID).Try("%s", list)

@@ -107,7 +107,7 @@ func NewCommand(name string) Command {
 	for _, c := range []Command{
 		&CreateGoal{}, &PauseGoal{}, &CloseGoal{}, &RegisterAgent{},
 		&OpenSession{}, &CloseSession{},
-		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{},
+		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{},
 		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{},
 		&OpenTurn{}, &Refresh{}, &SpendSlot{},
 		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{},

@@ -73,6 +73,7 @@ func (c *CompleteTodo) decide(r *reader, e *env) (*decided, error) {
 	}
 	events = append(events, next...)
 	events = append(events, Event{Type: TodoCompleted, Goal: g.ID, Subject: v.ID, Todo: &n})
+	events = append(events, r.resumed(e, g.ID, resumeTodo+":"+v.ID)...)
 	if w.claim != nil && w.claim.Agent != "" {
 		// The slot stays reserved until it is spent or the turn closes.
 		events = append(events, Event{Type: ClaimReleased, Goal: g.ID, Subject: v.ID, Claim: &Claim{Goal: g.ID, Todo: v.ID, Generation: w.claim.Generation}})
@@ -106,7 +107,7 @@ func (c *CompleteTodo) allowed(r *reader, g *Goal, v *Todo, w *fence) error {
 	if v.Status == TodoSuperseded {
 		return Errorf(Conflict, "todo_superseded", "%s was replaced by %s", v.ID, v.SupersededBy)
 	}
-	if v.Status == TodoDeferred {
+	if v.Status == TodoDeferred && !v.Due(r.now) {
 		return Errorf(Conflict, "todo_deferred", "%s is parked until %s", v.ID, v.ResumeWhen).Try("loopx todo update --goal-id %s --todo-id %s --status open", g.ID, v.ID)
 	}
 	if id := firstPending(r.Blocks(g.ID, v.ID)); id != "" {
@@ -221,6 +222,14 @@ func (c *SupersedeTodo) decide(r *reader, e *env) (*decided, error) {
 		n.Note = c.Reason
 	}
 	events := []Event{{Type: TodoAdded, Goal: g.ID, Subject: s.ID, Todo: s, Inherits: v.ID}, {Type: TodoSupersededBy, Goal: g.ID, Subject: v.ID, Todo: &n}}
+	for _, id := range r.lastParts(under(resumeMost, tblResume, g.ID, resumeTodo+":"+v.ID)) {
+		if p := r.Todo(g.ID, id); p != nil && p.ID != v.ID {
+			// What waited for the old todo waits for the one that replaces it.
+			m := *p
+			m.ResumeWhen, m.Revision, m.Updated = resumeTodo+":"+s.ID, p.Revision+1, e.now
+			events = append(events, Event{Type: TodoUpdated, Goal: g.ID, Subject: m.ID, Todo: &m})
+		}
+	}
 	if w.claim != nil && w.claim.Agent != "" {
 		events = append(events, r.releaseClaim(w.claim)...)
 	}

@@ -114,8 +114,9 @@ func (r *Reader) Decide(c Caller) (_ *Decision, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s.agent, d.Agent = a.ID, a.ID
+		s.agent, d.Agent, s.has, s.mode = a.ID, a.ID, a.Capabilities, a.Mode
 		s.look()
+		s.due = s.dueMonitor()
 	}
 	d.Quota = r.Quota(g, d.Agent)
 	s.quota = d.Quota
@@ -152,11 +153,37 @@ type situation struct {
 	counts Counts
 	quota  Quota
 
-	lane  []string   // gates on this agent's whole lane
-	free  *candidate // the best that can run
-	gated *candidate // the best that a gate holds back
-	other string     // somebody else's todo, if any
+	has    []string   // capabilities the agent registered
+	mode   string     // of the agent
+	lane   []string   // gates on this agent's whole lane
+	free   *candidate // the best that can run
+	gated  *candidate // the best that a gate holds back
+	other  string     // somebody else's todo, if any
+	unable *candidate // the best that lacks only a capability of this agent
+	lacks  []string   // what it lacks
+	due    *Todo      // the best monitor that is due
 }
+
+// able says whether the caller has what a todo needs, and remembers the best
+// one that fails by that alone.
+func (s *situation) able(v *Todo) bool {
+	var lacks []string
+	for _, c := range v.Capabilities {
+		if !slices.Contains(baseCapabilities(), c) && !slices.Contains(s.caller.Capabilities, c) && !slices.Contains(s.has, c) {
+			lacks = append(lacks, c)
+		}
+	}
+	if len(lacks) == 0 {
+		return true
+	}
+	if s.unable == nil || less(v, s.unable.todo) {
+		s.unable, s.lacks = &candidate{todo: v}, lacks
+	}
+	return false
+}
+
+// baseCapabilities every agent has.
+func baseCapabilities() []string { return []string{"shell", "filesystem_read", "filesystem_write"} }
 
 // scanMost bounds how many candidates of a list are looked at until one fits.
 const scanMost = 10_000
@@ -180,6 +207,9 @@ func (s *situation) look() {
 	best := s.gated // an own claim that is gated stays the best one
 	s.first(ListReady, "", "priority_order", &s.free)
 	s.expired()
+	for _, id := range r.dueDeferred(s.g.ID) {
+		s.consider(id, "date_passed")
+	}
 	if best != nil {
 		s.gated = best
 	} else {
@@ -192,12 +222,18 @@ func (s *situation) look() {
 	if s.free == nil && s.gated == nil {
 		s.othersWork()
 	}
+	if s.mode == "monitor_only" {
+		s.free, s.gated, s.unable = nil, nil, nil
+	}
 }
 
 // consider files one todo under free or gated when it beats what is there.
 func (s *situation) consider(id, by string) {
 	v := s.r.Todo(s.g.ID, id)
-	if v == nil || v.Status != TodoOpen || v.Class != Work || slices.Contains(v.Excluded, s.agent) || len(s.r.WaitsFor(s.g.ID, id)) > 0 {
+	if v == nil || v.Status != TodoOpen && !v.Due(s.r.now) || v.Class != Work || slices.Contains(v.Excluded, s.agent) || len(s.r.WaitsFor(s.g.ID, id)) > 0 {
+		return
+	}
+	if !s.able(v) {
 		return
 	}
 	blocks := s.r.Blocks(s.g.ID, id)
@@ -231,7 +267,7 @@ func (s *situation) first(list, agent, by string, into **candidate) {
 	id := ""
 	s.r.scan(under(scanMost, tblIndex, s.g.ID, list, agent), func(k, _ []byte) bool {
 		t := store.LastPart(k)
-		if v := s.r.Todo(s.g.ID, t); v != nil && !slices.Contains(v.Excluded, s.agent) {
+		if v := s.r.Todo(s.g.ID, t); v != nil && !slices.Contains(v.Excluded, s.agent) && s.able(v) {
 			id = t
 			return false
 		}
@@ -304,4 +340,3 @@ func keys(m map[string]string) []string {
 	slices.Sort(out)
 	return out
 }
-

@@ -13,11 +13,14 @@ type rule struct {
 	then func(*situation, *Decision)
 }
 
-// rules in order; the first that matches decides. R03 to R08 belong to features
-// that this version does not have; their numbers stay free.
+// rules in order; the first that matches decides. R02 is the typed error of an
+// unknown agent. R03 to R06 belong to features that this version does not have;
+// their numbers stay free.
 func rules() []rule {
 	return []rule{
 		{"R01", (*situation).paused, (*situation).stop},
+		{"R07", (*situation).allUnable, (*situation).bridge},
+		{"R08", (*situation).monitorFirst, (*situation).poll},
 		{"R09", (*situation).mayPassBy, (*situation).fallback},
 		{"R10", (*situation).allGated, (*situation).ask},
 		{"R11", (*situation).noSlot, (*situation).throttle},
@@ -40,6 +43,70 @@ func (s *situation) stop(d *Decision) {
 	d.Contract.User.Notify = "DONT_NOTIFY"
 	d.Contract.Agent.Instruction = "Stop. Do not work on this goal until it is resumed."
 	d.Scheduler = Hint{Action: "stop_until_explicit_resume", Cadence: "terminal", Reason: d.Reason}
+}
+
+// allUnable: something could run, but not by this agent with what it has.
+func (s *situation) allUnable() bool {
+	return s.unable != nil && s.free == nil && s.gated == nil && s.due == nil
+}
+
+// bridge asks an agent to get what it lacks, or a person when only they can.
+func (s *situation) bridge(d *Decision) {
+	lacks := strings.Join(s.lacks, ", ")
+	d.Reason = fmt.Sprintf("%s needs %s", s.unable.todo.ID, lacks)
+	d.Contract.User.Notify = "DONT_NOTIFY"
+	if slices.ContainsFunc(s.lacks, ownerHeld) {
+		d.Kind, d.State, d.Effective = "ask", "eligible", "quota_skip"
+		d.Contract.User.Needed = true
+		d.Contract.Agent.Instruction = "Do not look for a way around. Ask the owner for " + lacks + " with a gate that blocks " + s.unable.todo.ID + "."
+		d.Contract.CLI.Next = [][]string{{"gate", "open", "--goal-id", s.g.ID, "--agent-id", s.agent, "--kind", "permission", "--blocks-todo", s.unable.todo.ID, "--question", "TEXT"}}
+		d.Scheduler = Hint{Action: "backoff_waiting_for_user", Cadence: "human_gate", NextWake: s.r.now + 30*minuteMS, Reason: "only a person can give what is missing"}
+		return
+	}
+	d.Kind, d.ShouldRun = "repair", true
+	d.State, d.Decision, d.Effective = "eligible", "repair_bridge", "capability_bridge_repair"
+	d.Contract.Agent.Instruction = "Make " + lacks + " available in this session, then ask again with --available-capability. Nothing is paid for this."
+	d.Scheduler = s.soon("work is in progress")
+}
+
+func (s *situation) soon(reason string) Hint {
+	return Hint{Action: "run_now", Cadence: "active_work", NextWake: s.r.now + 3*minuteMS, RRule: "FREQ=MINUTELY;INTERVAL=3", Reason: reason}
+}
+
+// ownerHeld capabilities are given by people only.
+func ownerHeld(c string) bool { return c == "credentials" || c == "production_access" }
+
+// monitorFirst: a due monitor outranks the best work, or is the only work.
+func (s *situation) monitorFirst() bool {
+	switch {
+	case s.due == nil:
+		return false
+	case s.free != nil && s.free.own():
+		return false // what is in progress is finished first
+	case s.free != nil:
+		return s.due.Priority < s.free.todo.Priority
+	}
+	return true // everything else waits for a person, or there is nothing else
+}
+
+func (s *situation) poll(d *Decision) {
+	v := s.due
+	d.Kind, d.ShouldRun = "monitor", true
+	d.State, d.Decision, d.Effective = "eligible", "run", "normal_run"
+	d.Reason = fmt.Sprintf("%s is due since %s", v.ID, rfc3339(v.Watch.NextDue))
+	d.Selected = &Selected{ID: v.ID, Title: v.Title, Priority: v.Priority, By: "due_monitor"}
+	d.Contract.User.Notify = "DONT_NOTIFY"
+	if s.gated != nil {
+		s.askFor(d, s.gated.gates)
+	}
+	d.Contract.Agent.Todo = v.ID
+	d.Contract.Agent.Instruction = "Look at " + v.Watch.Target + " and record the look. An unchanged look is quiet and free."
+	next := []string{"quota", "monitor-poll", "--execute", "--todo-id", v.ID, "--goal-id", s.g.ID, "--agent-id", s.agent}
+	if s.caller.Turn != "" {
+		next = append(next, "--turn-instance-id", s.caller.Turn)
+	}
+	d.Contract.CLI.Next = [][]string{next}
+	d.Scheduler = s.soon("a watch is due")
 }
 
 // mayPassBy: the best todo is gated, and another one is independent of every
@@ -151,7 +218,7 @@ func (s *situation) wait(d *Decision, reason, action, cadence string, wake int64
 }
 
 func (s *situation) later() bool {
-	return s.counts.Open > 0 || s.counts.Deferred > 0 || s.counts.Monitors > 0 || s.counts.Asks > 0
+	return s.counts.Open > 0 || s.counts.Deferred > 0 || s.counts.Asks > 0 || s.counts.Monitors > 0 && s.monitorsLive()
 }
 
 func (s *situation) waitForTime(d *Decision) {
@@ -160,6 +227,9 @@ func (s *situation) waitForTime(d *Decision) {
 		if v.Watch.NextDue > s.r.now {
 			wake = min(wake, max(v.Watch.NextDue, s.r.now+15*minuteMS))
 		}
+	}
+	if at := s.r.nextDate(s.g.ID); at > 0 {
+		wake = min(wake, at)
 	}
 	s.wait(d, "only watches, parked or dependent todos and decided ones are left", "backoff_until_material_transition", "monitor_wait", wake)
 }
@@ -185,4 +255,3 @@ func (s *situation) terminal(d *Decision) {
 	d.Contract.Agent.Instruction = "Stop. The last completion said that nothing follows."
 	d.Scheduler = Hint{Action: "stop_until_explicit_resume", Cadence: "terminal", Reason: d.Reason}
 }
-

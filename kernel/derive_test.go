@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"loopx/kernel"
 )
@@ -145,6 +146,17 @@ func (s *rows) derived() map[string]string {
 			sort = hexTime(t.Updated)
 		case "monitor":
 			sort = hexTime(t.Watch.NextDue)
+		case "deferred":
+			sort = "p" + sort
+			if at, ok := strings.CutPrefix(t.ResumeWhen, "date:"); ok {
+				when, err := time.Parse(time.RFC3339, at)
+				if err != nil {
+					panic(err)
+				}
+				sort = "d" + hexTime(when.UnixMilli())
+			} else {
+				d[key("rw", t.Goal, t.ResumeWhen, t.ID)] = ""
+			}
 		}
 		at := key("ix", t.Goal, list, agent, sort, t.ID)
 		d[at], d[key("pl", t.Goal, t.ID)] = "", at
@@ -188,7 +200,7 @@ func (s *rows) checkDerived() error {
 	want := s.derived()
 	for k, v := range s.raw {
 		switch k[:strings.IndexByte(k+"\x00", 0)] {
-		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx":
+		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw":
 			if w, ok := want[k]; !ok || w != v {
 				return fmt.Errorf("the row %q = %q should be %q (there: %v)", k, v, w, ok)
 			}
@@ -339,12 +351,12 @@ func (s *rows) held(t *kernel.Todo, steady int64) string {
 
 // verdict is the rule and the todo that the decision table gives an agent, by
 // looking at every todo.
-func (s *rows) verdict(goal *kernel.Goal, agent string, steady int64) (rule, todo string) {
+func (s *rows) verdict(goal *kernel.Goal, agent string, steady, now int64) (rule, todo string) {
 	if len(goal.Pause) > 0 || goal.Status == "completed" {
 		return "R01", ""
 	}
 	lanes := s.lanes(goal.ID, agent)
-	var free, gated *kernel.Todo
+	var free, gated, due *kernel.Todo
 	others, later := false, false
 	own := func(t *kernel.Todo) bool { return s.held(t, steady) == agent }
 	better := func(a, b *kernel.Todo) bool { // a comes before b
@@ -362,14 +374,23 @@ func (s *rows) verdict(goal *kernel.Goal, agent string, steady int64) (rule, tod
 		if t.Goal != goal.ID || ended(t) {
 			continue
 		}
+		if w := t.Watch; w != nil && t.Status == "open" {
+			over := w.Expires > 0 && now >= w.Expires
+			later = later || !over
+			fits := !over && now >= w.NextDue && len(lanes) == 0 && !slices.Contains(t.Excluded, agent) && len(s.waits(t)) == 0 && len(s.blocks(t)) == 0
+			if fits && (due == nil || t.Priority < due.Priority || t.Priority == due.Priority && t.Order < due.Order) {
+				due = t
+			}
+			continue
+		}
 		later = true
-		if t.Class != "work" || t.Status != "open" {
+		if t.Class != "work" || t.Status != "open" && !passed(t, now) {
 			continue
 		}
 		holder, blocks := s.holder(t), s.blocks(t)
 		foreign := holder != "" && holder != agent
 		mine := slices.Contains(t.Excluded, agent)
-		if foreign || mine && len(s.waits(t)) == 0 && !(decidedAgainst(blocks) && holder == "") {
+		if t.Status == "open" && foreign || t.Status == "open" && mine && len(s.waits(t)) == 0 && !(decidedAgainst(blocks) && holder == "") {
 			others = true
 		}
 		if foreign && s.held(t, steady) != "" || mine || len(s.waits(t)) > 0 || decidedAgainst(blocks) {
@@ -386,6 +407,8 @@ func (s *rows) verdict(goal *kernel.Goal, agent string, steady int64) (rule, tod
 	spent, _, reserved := s.allowance(goal, agent, steady)
 	slot := goal.Allowed-spent-reserved >= 1
 	switch {
+	case due != nil && (free == nil || !own(free) && due.Priority < free.Priority):
+		return "R08", due.ID
 	case free != nil && gated != nil && better(gated, free) && slot:
 		return "R09", free.ID
 	case free == nil && gated != nil:
@@ -402,6 +425,13 @@ func (s *rows) verdict(goal *kernel.Goal, agent string, steady int64) (rule, tod
 		return "R15", ""
 	}
 	return "R16", ""
+}
+
+// passed says whether a parked todo's date has come.
+func passed(t *kernel.Todo, now int64) bool {
+	at, ok := strings.CutPrefix(t.ResumeWhen, "date:")
+	when, err := time.Parse(time.RFC3339, at)
+	return t.Status == "deferred" && ok && err == nil && when.UnixMilli() <= now
 }
 
 func (s *rows) any(goal string) bool {

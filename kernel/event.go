@@ -42,6 +42,7 @@ const (
 	TodoReopened       = "todo_reopened"
 	TodoCompleted      = "todo_completed"
 	TodoSupersededBy   = "todo_superseded"
+	MonitorPolled      = "monitor_polled"
 	TodoClaimed        = "todo_claimed"
 	ClaimRenewed       = "claim_renewed"
 	ClaimReleased      = "claim_released"

@@ -255,7 +255,12 @@ func (c *AnswerGate) decide(r *reader, e *env) (*decided, error) {
 		n.Released = r.BlockedBy(v.Goal, v.ID, backMax)
 		res["released_todos"] = nonNil(n.Released)
 	}
-	return &decided{changed: true, result: res, events: []Event{{Type: GateAnsweredEvent, Goal: v.Goal, Subject: v.ID, Gate: &n}}}, nil
+	events := []Event{{Type: GateAnsweredEvent, Goal: v.Goal, Subject: v.ID, Gate: &n}}
+	if o.Outcome == Approve || o.Outcome == Answer {
+		events = append(events, r.resumed(e, v.Goal, resumeGate+":"+v.ID)...)
+		events = append(events, r.resumed(e, v.Goal, resumeGate+":"+v.Code)...)
+	}
+	return &decided{changed: true, result: res, events: events}, nil
 }
 
 // personName is how people see who acted: the name the person was linked under,

@@ -70,7 +70,7 @@ func (t *tables) commit(rec *Record) {
 	for i := range rec.Events {
 		t.apply(&rec.Events[i])
 	}
-	raw, err := json.Marshal(rec)
+	raw, err := Marshal(rec)
 	t.fail(err)
 	t.putRaw(raw, store.Key(tblJournal, store.U64(rec.Seq)))
 	t.put(Head{Seq: rec.Seq, Hash: hashOf(raw)}, tblHead)

@@ -173,7 +173,7 @@ func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err err
 		Seq: head.Seq + 1, Prev: head.Hash, At: t.now, Steady: t.steady,
 		Command: cmd.Name(), Key: key, Payload: payload, By: opt.By, Events: d.events,
 	}
-	result, err := json.Marshal(d.result)
+	result, err := Marshal(d.result)
 	t.fail(err)
 	rec.Receipt = Receipt{ID: "r" + strconv.FormatUint(rec.Seq, 10), Command: rec.Command, Seq: rec.Seq, At: rec.At, Changed: d.changed, Result: result}
 	if opt.Preview {

@@ -278,7 +278,7 @@ func (m *machine) decides(t *rapid.T, g *kernel.Goal, agent string) {
 		if r.Steady() != m.steady() {
 			t.Fatalf("the steady time is %d, want %d", r.Steady(), m.steady())
 		}
-		rule, todo := m.at.verdict(g, agent, m.steady())
+		rule, todo := m.at.verdict(g, agent, m.steady(), m.now)
 		if d.Rule != rule || selected(d) != todo {
 			t.Fatalf("%s in %s gets %s %q, the table says %s %q\n%s", agent, g.ID, d.Rule, selected(d), rule, todo, asJSON(d))
 		}
@@ -326,7 +326,7 @@ func (m *machine) twin(t *rapid.T, tx store.ReadTx, g *kernel.Goal, agent string
 }
 
 func asJSON(v any) string {
-	b, err := json.Marshal(v)
+	b, err := kernel.Marshal(v)
 	if err != nil {
 		return err.Error()
 	}

@@ -24,6 +24,7 @@ const (
 	tblClaimEnd  = "cx" // goal, until, todo
 	tblDep       = "dp" // goal, todo, the todo it waits for
 	tblDepBack   = "dr" // goal, awaited todo, waiting todo
+	tblResume    = "rw" // goal, condition, parked todo
 	tblBlock     = "bl" // goal, todo, gate -> state of the block
 	tblBlockBack = "gb" // goal, gate, todo
 	tblLane      = "la" // goal, agent or "*", gate -> state of the block

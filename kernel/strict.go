@@ -11,6 +11,18 @@ import (
 	"unicode/utf8"
 )
 
+// Marshal is json.Marshal without the escapes that are meant for HTML: a title
+// that holds "<" keeps its length.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
 // maxDepth bounds nesting of any JSON we read; our own shapes need six.
 const maxDepth = 32
 

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,7 +24,7 @@ func (t *tables) putRaw(val []byte, key []byte) {
 }
 
 func (t *tables) put(v any, key ...string) {
-	b, err := json.Marshal(v)
+	b, err := Marshal(v)
 	t.fail(err)
 	t.putRaw(b, store.Key(key...))
 }
@@ -147,6 +146,14 @@ func (t *tables) applyTodo(e *Event, v *Todo) {
 			t.depend(v.Goal, v.ID, a)
 		}
 	}
+	if was, is := old.waiting(), v.waiting(); was != is {
+		if was != "" {
+			t.del(tblResume, v.Goal, was, v.ID)
+		}
+		if is != "" {
+			t.mark("", tblResume, v.Goal, is, v.ID)
+		}
+	}
 	if ended := v.Status == TodoDone || v.Status == TodoSuperseded; ended && old.Status != v.Status {
 		t.endTodo(v)
 	}
@@ -154,6 +161,15 @@ func (t *tables) applyTodo(e *Event, v *Todo) {
 		t.count(v.Goal, func(c *Counts) { c.LastEnd = v.Done.Continuation })
 	}
 	t.place(v.Goal, v.ID)
+}
+
+// waiting is the condition a parked todo waits for, when something has to
+// happen for it; a date comes by itself.
+func (v *Todo) waiting() string {
+	if v.Status != TodoDeferred || resumeDateOf(v.ResumeWhen) > 0 {
+		return ""
+	}
+	return v.ResumeWhen
 }
 
 func (t *tables) depend(goal, todo, on string) {
@@ -363,7 +379,10 @@ func (t *tables) list(v *Todo) (list, agent, sort string) {
 	case v.Status == TodoDone || v.Status == TodoSuperseded:
 		return ListDone, "", store.I64(v.Updated)
 	case v.Status == TodoDeferred:
-		return ListDeferred, "", plan
+		if at := resumeDateOf(v.ResumeWhen); at > 0 {
+			return ListDeferred, "", dateSort(at)
+		}
+		return ListDeferred, "", "p" + plan
 	case v.Class == Monitor:
 		return ListMonitor, "", store.I64(v.Watch.NextDue)
 	case v.Class == Ask:

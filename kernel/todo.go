@@ -98,10 +98,16 @@ func (c *AddTodo) todo(r *reader, g *Goal, e *env) (*Todo, error) {
 			return nil, err
 		}
 	}
-	if c.Deferred || c.ResumeWhen != "" && v.Class == Work {
-		v.Status = TodoDeferred
-		if c.ResumeWhen == "" {
-			return nil, Errorf(Invalid, "missing_resume_when", "a deferred todo says when it resumes").Try("add --resume-when todo_done:ID, gate:ID, date:RFC3339 or event:KEY")
+	if c.Deferred && c.ResumeWhen == "" {
+		return nil, noResume()
+	}
+	if c.ResumeWhen != "" {
+		met, err := r.takeResume(g.ID, c.ResumeWhen, e.now)
+		if err != nil {
+			return nil, err
+		}
+		if v.Status = TodoDeferred; met {
+			v.Status, v.ResumeWhen = TodoOpen, ""
 		}
 	}
 	if v.Class == Monitor {
@@ -115,6 +121,10 @@ func (c *AddTodo) todo(r *reader, g *Goal, e *env) (*Todo, error) {
 		v.ID = e.id("todo_")
 	}
 	return v, nil
+}
+
+func noResume() error {
+	return Errorf(Invalid, "missing_resume_when", "a deferred todo says when it resumes").Try("add --resume-when todo_done:ID, gate:ID, date:RFC3339 or event:KEY")
 }
 
 func (c *AddTodo) watch(v *Todo, e *env) error {
@@ -152,17 +162,6 @@ func checkGlobs(list []string) error {
 		}
 	}
 	return nil
-}
-
-func checkResume(s string) error {
-	if s == "" {
-		return nil
-	}
-	kind, _, _ := strings.Cut(s, ":")
-	if len(s) <= 200 && slices.Contains([]string{"todo_done", "gate", "date", "event"}, kind) && len(s) > len(kind)+1 {
-		return checkText("resume_when", s, 200, false)
-	}
-	return Errorf(Invalid, "bad_resume_when", "resume_when %s must be todo_done:ID, gate:ID, date:RFC3339 or event:KEY", show(s))
 }
 
 func checkArgv(argv []string) error {
@@ -248,6 +247,15 @@ func (c *UpdateTodo) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n.Status == TodoDeferred && n.ResumeWhen != v.ResumeWhen {
+		met, err := r.takeResume(g.ID, n.ResumeWhen, e.now)
+		if err != nil {
+			return nil, err
+		}
+		if met {
+			return nil, Errorf(Conflict, "resume_met", "%s is true already, so there is nothing to wait for", show(n.ResumeWhen))
+		}
+	}
 	ev, ids, err := r.evidence(e, g.ID, v.ID, w.agent, c.Turn, c.Evidence)
 	if err != nil {
 		return nil, err
@@ -301,7 +309,7 @@ func (c *UpdateTodo) fields(n *Todo) (string, error) {
 		n.Status = TodoOpen
 	case TodoDeferred:
 		if n.ResumeWhen == "" {
-			return "", Errorf(Invalid, "missing_resume_when", "a deferred todo says when it resumes").Try("add --resume-when todo_done:ID, gate:ID, date:RFC3339 or event:KEY")
+			return "", noResume()
 		}
 		n.Status, typ = TodoDeferred, TodoDeferredEvent
 	case TodoDone:

@@ -99,10 +99,13 @@ func (c *OpenTurn) act(r *reader, e *env, d *Decision, t *Turn, out *decided, si
 		todo = d.Selected.ID
 	}
 	res, err := r.reserve(e, g, d.Agent, c.Turn, todo, t.Until)
-	if err != nil {
-		return err
+	if free := d.Kind == "repair" || d.Kind == "monitor"; err != nil && !free {
+		return err // a repair or a look needs no slot to run, only to be paid
 	}
 	out.events = append(out.events, res...)
+	if d.Kind != "deliver" {
+		return nil
+	}
 	if d.Rule == "R09" {
 		for _, a := range d.Contract.User.Ask {
 			out.events = append(out.events, Event{Type: FallbackChosen, Goal: d.Goal, Subject: a.Gate})
@@ -133,6 +136,9 @@ func (c *OpenTurn) act(r *reader, e *env, d *Decision, t *Turn, out *decided, si
 	}
 	n.Until = e.steady + n.LeaseMS
 	t.Generation, t.Until = n.Generation, n.Until
+	if v := r.Todo(d.Goal, todo); v != nil && v.Status == TodoDeferred { // its date has passed
+		out.events = append(out.events, reopen(e, v))
+	}
 	d.Selected.ClaimedBy = d.Agent
 	d.Lease = &Lease{Token: n.Token, Generation: n.Generation, Expires: rfc3339(e.now + n.LeaseMS)}
 	out.events = append(out.events, Event{Type: typ, Goal: d.Goal, Subject: todo, Claim: &n})
@@ -287,8 +293,11 @@ func (c *SpendSlot) decide(r *reader, e *env) (*decided, error) {
 	before := r.Quota(g, a.ID)
 	mine := r.Reservation(g.ID, a.ID)
 	// Free counts the agent's own reservation as usable.
-	if slots > before.Free() {
+	switch free := before.Free(); {
+	case free < 1:
 		return nil, r.noSlot(g, before)
+	case slots > free:
+		return nil, Errorf(Exhausted, "quota_exhausted", "%d slots are to be paid and %s has %d free", slots, g.ID, free).Try("pay with --slots %d", free)
 	}
 	total := r.Counts(g.ID).Spent + int64(slots)
 	s := &Spend{Seq: r.Head().Seq + 1, Goal: g.ID, Agent: a.ID, Turn: runs[0].Turn, Todo: runs[0].Todo, Slots: slots, Total: total, Source: source, At: e.now, Steady: e.steady}

@@ -109,6 +109,10 @@ type Watch struct {
 	// Bound says what ends it: expires, resume_when or watch_only.
 	Bound   string `json:"bound"`
 	Expires int64  `json:"expires,omitempty"`
+	// Checked, Hash and Unchanged tell of the last looks.
+	Checked   int64  `json:"last_checked,omitempty"`
+	Hash      string `json:"last_hash,omitempty"`
+	Unchanged int    `json:"unchanged,omitempty"`
 }
 
 // DoneInfo is how a todo ended.

@@ -77,7 +77,7 @@ func (l Local) Query(ctx context.Context, q Query) (json.RawMessage, error) {
 		if err != nil {
 			return err
 		}
-		raw, err = json.Marshal(v)
+		raw, err = kernel.Marshal(v)
 		return err
 	})
 	return raw, err
