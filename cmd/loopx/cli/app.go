@@ -28,12 +28,14 @@ type app struct {
 	asJSON  bool
 	width   int
 	now     func() time.Time
+	// patience is how long a validation may run.
+	patience time.Duration
 	// service is opened by workspace; nil until then.
 	access *access
 }
 
 func newApp(ctx context.Context, o Options) *app {
-	a := &app{ctx: ctx, opt: o, env: map[string]string{}, now: time.Now, width: 80, asJSON: wantsJSON(o.Args)}
+	a := &app{ctx: ctx, opt: o, env: map[string]string{}, now: time.Now, patience: validationTime, width: 80, asJSON: wantsJSON(o.Args)}
 	for _, kv := range o.Env {
 		if k, v, ok := strings.Cut(kv, "="); ok {
 			a.env[k] = v

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"loopx/adapters/chat"
 	"loopx/bot/client"
 	"loopx/kernel"
 	"loopx/kernel/store"
@@ -180,11 +181,11 @@ func (a *app) daemonChecks(home client.Home) (out []check, running bool) {
 	}
 	out = append(out, check{"bot", stateOK, text, ""})
 	for _, c := range info.Connections {
-		state := stateOK
-		if c.State != "up" && c.State != "ok" && c.State != "connected" {
-			state = stateNote
-		}
-		if c.State == "failed" {
+		state := stateNote
+		switch chat.HealthState(c.State) {
+		case chat.Ready:
+			state = stateOK
+		case chat.Failed, chat.Contested:
 			state = stateBad
 		}
 		out = append(out, check{"connection", state, show(strings.TrimSpace(c.Name+" ("+c.Platform+"): "+c.State+" "+c.Detail), 200), ""})

@@ -28,7 +28,7 @@ const (
 func (a *app) validate(argv []string) error {
 	ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, validationTime)
+	ctx, cancel := context.WithTimeout(ctx, a.patience)
 	defer cancel()
 	tail := &tailWriter{most: validationTail}
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -44,7 +44,7 @@ func (a *app) validate(argv []string) error {
 	if err == nil {
 		return nil
 	}
-	e := kernel.Errorf(kernel.Conflict, "validation_failed", "the validation %s", how(ctx, err)).
+	e := kernel.Errorf(kernel.Conflict, "validation_failed", "the validation %s", a.how(ctx, err)).
 		With("program", show(strings.Join(argv, " "), 200))
 	if out := tail.String(); out != "" {
 		e.With("output", show(out, validationTail))
@@ -52,10 +52,10 @@ func (a *app) validate(argv []string) error {
 	return e.Try("mend what it checks, then complete it again")
 }
 
-func how(ctx context.Context, err error) string {
+func (a *app) how(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return "did not end within " + validationTime.String()
+		return "did not end within " + a.patience.String()
 	case ctx.Err() != nil:
 		return "was interrupted"
 	}
