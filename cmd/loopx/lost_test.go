@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"loopx/bot/api"
@@ -99,9 +100,14 @@ func TestOutcomeUnknown(t *testing.T) {
 	if r.code != 70 || r.str("class") != "unknown" || r.str("kept") != "it may or may not have been written" {
 		t.Errorf("exit code %d\n%s%s", r.code, r.raw, r.stderr)
 	}
+	details, _ := r.out["details"].(map[string]any)
+	key, _ := details["idempotency_key"].(string)
+	if key == "" || !strings.Contains(r.str("fix"), key) {
+		t.Errorf("the key that can tell later is not named: %s", r.raw)
+	}
 	// Nothing was sent this time: it is only locked, and the holder is named.
 	r = loopx(home, "--lock-timeout", "300ms", "todo", "add", "--goal-id", "site", "--text", "Once")
-	details, _ := r.out["details"].(map[string]any)
+	details, _ = r.out["details"].(map[string]any)
 	if r.code != 6 || r.str("code") != "locked" || details["command"] != "stuck" {
 		t.Errorf("exit code %d\n%s%s", r.code, r.raw, r.stderr)
 	}

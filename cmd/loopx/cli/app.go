@@ -135,7 +135,12 @@ func (a *app) doAs(cmd kernel.Command, by kernel.Actor, turn string, preview boo
 	if opt.Key == "" && turn == "" && !preview {
 		opt.Key = kernel.NewID("cli_", 16)
 	}
-	return svc.Do(a.ctx, cmd, opt)
+	rec, err := svc.Do(a.ctx, cmd, opt)
+	if e := kernel.AsError(err); e != nil && e.Class == kernel.Unknown && opt.Key != "" {
+		// Only the key can tell later, and nobody has seen it yet.
+		return rec, e.With("idempotency_key", opt.Key).Try("run the same command again with --idempotency-key %s", opt.Key)
+	}
+	return rec, err
 }
 
 // ask runs a query of a workspace.

@@ -81,6 +81,10 @@ func (a *app) doctor(limit time.Duration) error {
 		healthy = healthy && c.State != stateBad
 	}
 	f := newFields().set("healthy", healthy).set("home", home.Dir).set("version", client.Version).set("checks", checks)
+	if !healthy {
+		e := kernel.Errorf(kernel.Unavailable, "unhealthy", "something here needs mending: see checks").Try("loopx doctor")
+		f = errorFields(e).add(f.json())
+	}
 	err = a.out(f, func() string {
 		rows := make([][]string, 0, len(checks))
 		for _, c := range checks {

@@ -58,6 +58,13 @@ func (f *fields) add(object json.RawMessage) *fields {
 	return f
 }
 
+// json is the object itself.
+func (f *fields) json() json.RawMessage {
+	var b bytes.Buffer
+	f.write(&b)
+	return b.Bytes()
+}
+
 func (f *fields) write(b *bytes.Buffer) {
 	b.WriteByte('{')
 	for i, n := range f.names {

@@ -51,7 +51,7 @@ func (a *app) exitCodes() string {
 		rows = append(rows, []string{fmt.Sprint(code), strings.Join(names, ", ") + map[int]string{
 			1: ": a limit is reached, or our own fault", 2: ": wrong flags or values", 3: ": it does not exist",
 			4: ": true state says no", 5: ": this caller may not", 6: ": the state cannot be reached now",
-			70: ": it may or may not have been done; ask again with the same --idempotency-key",
+			70: ": may or may not be done; ask again with the same key",
 		}[code]})
 	}
 	return "Exit codes follow the class of a refusal:\n" + a.table(rows)
