@@ -105,9 +105,9 @@ func (e *env) owner(act string) error {
 // this version does not know.
 func NewCommand(name string) Command {
 	for _, c := range []Command{
-		&CreateGoal{}, &PauseGoal{}, &CloseGoal{}, &RegisterAgent{},
+		&CreateGoal{}, &PauseGoal{}, &CloseGoal{}, &ConfigureGoal{}, &RegisterAgent{},
 		&OpenSession{}, &CloseSession{},
-		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{},
+		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{}, &TransferTodo{},
 		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{},
 		&OpenTurn{}, &Refresh{}, &SpendSlot{},
 		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{},

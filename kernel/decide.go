@@ -35,6 +35,7 @@ type Decision struct {
 	Quota     Quota     `json:"quota"`
 	Lost      []Lost    `json:"lost,omitempty"`
 
+	told   bool     // this answer tells the agent of a changed course
 	notify []string // gates that this answer tells the owner about for the first time
 }
 
@@ -114,7 +115,7 @@ func (r *Reader) Decide(c Caller) (_ *Decision, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s.agent, d.Agent, s.has, s.mode = a.ID, a.ID, a.Capabilities, a.Mode
+		s.agent, d.Agent, s.has, s.mode, s.course = a.ID, a.ID, a.Capabilities, a.Mode, a.Course
 		s.look()
 		s.due = s.dueMonitor()
 	}
@@ -126,6 +127,10 @@ func (r *Reader) Decide(c Caller) (_ *Decision, err error) {
 			rule.then(s, d)
 			break
 		}
+	}
+	if s.course < g.Course && !s.paused() {
+		d.told = true
+		d.Contract.Agent.ReadFirst = []string{"The owner changed the goal's course. Objective now: " + cutRunes(firstLine(g.Objective, titleMax), titleMax)}
 	}
 	d.Contract.CLI.SpendAfter = d.ShouldRun
 	d.Contract.Agent.MustAttempt = d.ShouldRun
@@ -155,6 +160,7 @@ type situation struct {
 
 	has    []string   // capabilities the agent registered
 	mode   string     // of the agent
+	course uint64     // of the goal, as the agent was told
 	lane   []string   // gates on this agent's whole lane
 	free   *candidate // the best that can run
 	gated  *candidate // the best that a gate holds back

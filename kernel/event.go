@@ -32,6 +32,8 @@ const (
 	GoalPaused         = "goal_paused"
 	GoalResumed        = "goal_resumed"
 	GoalClosed         = "goal_closed"
+	GoalConfigured     = "goal_configured"
+	CourseTold         = "course_told" // an agent was given the changed objective
 	AgentRegistered    = "agent_registered"
 	SessionOpened      = "session_opened"
 	SessionSeen        = "session_seen"

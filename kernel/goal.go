@@ -192,13 +192,13 @@ func (c *RegisterAgent) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Goal: g.ID, ID: c.Agent, Host: c.Host, Capabilities: c.Capabilities, Profile: c.Profile, Mode: "active", Revision: 1, Created: e.now}
+	a := &Agent{Goal: g.ID, ID: c.Agent, Host: c.Host, Capabilities: c.Capabilities, Profile: c.Profile, Mode: "active", Course: g.Course, Revision: 1, Created: e.now}
 	out := &decided{result: map[string]any{"goal_id": g.ID, "agent_id": a.ID}}
 	if old := get[Agent](r, tblAgent, g.ID, c.Agent); old != nil {
 		if c.RequireNew {
 			return nil, Errorf(Conflict, "agent_exists", "the agent %s is a member of %s already", c.Agent, g.ID)
 		}
-		a.Created, a.Revision = old.Created, old.Revision
+		a.Created, a.Revision, a.Mode, a.Course = old.Created, old.Revision, old.Mode, old.Course
 		if digest(a) == digest(old) || c.Host == "" && c.Profile == "" && c.Capabilities == nil {
 			return out, nil
 		}

@@ -59,6 +59,11 @@ func (c *OpenTurn) decide(r *reader, e *env) (*decided, error) {
 		}
 	}
 	out.events = append(out.events, turnEvent)
+	if d.told {
+		a := *get[Agent](r, tblAgent, d.Goal, d.Agent)
+		a.Course, a.Revision = r.Goal(d.Goal).Course, a.Revision+1
+		out.events = append(out.events, Event{Type: CourseTold, Goal: d.Goal, Subject: a.ID, Agent: &a})
+	}
 	for _, id := range d.notify {
 		g := *r.Gate(d.Goal, id)
 		g.Notified, g.Revision, g.Updated = true, g.Revision+1, e.now

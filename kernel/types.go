@@ -22,9 +22,11 @@ type Goal struct {
 	Language   string   `json:"language"`   // en, zh
 	Visibility string   `json:"visibility"` // private, group, public
 	Outcome    string   `json:"outcome,omitempty"`
-	Revision   uint64   `json:"revision"`
-	Created    int64    `json:"created"`
-	Updated    int64    `json:"updated"`
+	// Course counts the changes of objective, scope and non-goals.
+	Course   uint64 `json:"course,omitempty"`
+	Revision uint64 `json:"revision"`
+	Created  int64  `json:"created"`
+	Updated  int64  `json:"updated"`
 }
 
 // Goal states and pause causes.
@@ -43,8 +45,10 @@ type Agent struct {
 	Capabilities []string `json:"capabilities,omitempty"`
 	Profile      string   `json:"profile,omitempty"`
 	Mode         string   `json:"mode"` // active, monitor_only
-	Revision     uint64   `json:"revision"`
-	Created      int64    `json:"created"`
+	// Course is the newest course of the goal that this agent was told of.
+	Course   uint64 `json:"course,omitempty"`
+	Revision uint64 `json:"revision"`
+	Created  int64  `json:"created"`
 }
 
 // Session is one running host conversation of an agent.
