@@ -12,7 +12,7 @@ import (
 )
 
 func goalCmd(a *app) *cobra.Command {
-	return noun("goal", goalCreate(a), goalList(a), goalShow(a), goalStop(a), goalResume(a), goalClose(a))
+	return noun("goal", goalCreate(a), goalList(a), goalShow(a), goalStop(a), goalResume(a), goalClose(a), goalConfigure(a))
 }
 
 func goalCreate(a *app) *cobra.Command {
@@ -87,14 +87,14 @@ func goalShow(a *app) *cobra.Command {
 }
 
 // fiveLines is a goal in the five lines it has on every surface.
-func (a *app) fiveLines(g view.Summary, asOf int64) string {
+func (p *printer) fiveLines(g view.Summary, asOf int64) string {
 	head := show(g.Title, 56)
 	if g.Status != kernel.GoalActive {
 		head += " (" + g.Status + ")"
 	}
-	right := "as of " + a.clock(asOf)
-	gap := max(2, a.width-columns(head)-columns(right)-2)
-	return a.bold(head) + strings.Repeat(" ", gap) + right + "\n" + a.table([][]string{
+	right := "as of " + p.clock(asOf)
+	gap := max(2, p.width-columns(head)-columns(right)-2)
+	return p.bold(head) + strings.Repeat(" ", gap) + right + "\n" + p.table([][]string{
 		{"Objective", show(g.Objective, 200)},
 		{"Next", show(g.Next, 200)},
 		{"Needs you", show(g.NeedsYou, 200)},

@@ -50,18 +50,17 @@ func Exec(ctx context.Context, o Options) int {
 
 // globals are the flags every verb has, before or after it.
 type globals struct {
-	home       string
-	format     string
-	json       bool
-	wait       time.Duration
-	key        string
-	plan       string
-	dryRun     bool
-	tokenFile  string
-	asOwner    bool
-	runtime    string
-	registry   string
-	ownerToken string
+	home      string
+	format    string
+	json      bool
+	wait      time.Duration
+	key       string
+	plan      string
+	dryRun    bool
+	tokenFile string
+	asOwner   bool
+	runtime   string
+	registry  string
 }
 
 // verb is one entry of the top level. build is called only for the verb that
@@ -81,8 +80,9 @@ func verbs() []verb {
 		{"why", see, "why this is next, and why the rest is not", whyCmd},
 		{"log", see, "what happened, from the journal", logCmd},
 		{"history", see, "the newest writebacks of a goal", historyCmd},
-		{"goal", work, "create, list, show, stop, resume, close goals", goalCmd},
+		{"goal", work, "create, list, show, configure, stop, resume, close goals", goalCmd},
 		{"agent", work, "register and list the agents of a goal", agentCmd},
+		{"configure-goal", work, "the same as goal configure", configureGoalCmd},
 		{"register-agent", work, "the same as agent register", registerAgentCmd},
 		{"todo", work, "add, claim, update, complete, supersede, list, show todos", todoCmd},
 		{"gate", decide, "open, answer, list, show, withdraw, release gates", gateCmd},

@@ -12,7 +12,7 @@ import (
 )
 
 func todoCmd(a *app) *cobra.Command {
-	return noun("todo", todoAdd(a), todoClaim(a), todoUpdate(a), todoComplete(a), todoSupersede(a), todoList(a), todoShow(a))
+	return noun("todo", todoAdd(a), todoClaim(a), todoUpdate(a), todoComplete(a), todoSupersede(a), todoTransfer(a), todoList(a), todoShow(a))
 }
 
 // todoRef are the flags that name one todo and the caller's right to it.
