@@ -24,10 +24,8 @@ type app struct {
 	env     map[string]string
 	g       globals
 	ignored []string // flags that were taken and have no use here
-	color   bool
 	asJSON  bool
-	width   int
-	now     func() time.Time
+	printer
 	// patience is how long a validation may run.
 	patience time.Duration
 	// service is opened by workspace; nil until then.
@@ -35,7 +33,7 @@ type app struct {
 }
 
 func newApp(ctx context.Context, o Options) *app {
-	a := &app{ctx: ctx, opt: o, env: map[string]string{}, now: time.Now, patience: validationTime, width: 80, asJSON: wantsJSON(o.Args)}
+	a := &app{ctx: ctx, opt: o, env: map[string]string{}, patience: validationTime, printer: printer{width: 80, now: time.Now}, asJSON: wantsJSON(o.Args)}
 	for _, kv := range o.Env {
 		if k, v, ok := strings.Cut(kv, "="); ok {
 			a.env[k] = v

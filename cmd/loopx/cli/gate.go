@@ -174,8 +174,8 @@ func (a *app) answer(c *kernel.AnswerGate, choose func(view.Gate) (string, error
 
 // answerSeen is what a person confirms: the question, who asks, and what the
 // answer does.
-func (a *app) answerSeen(g view.Gate, option string) string {
-	b := a.bold(show(g.Question, 240)) + "\n" + g.AskedBy + " asks, for " + show(g.GoalTitle, 60) + "\n"
+func (p *printer) answerSeen(g view.Gate, option string) string {
+	b := p.bold(show(g.Question, 240)) + "\n" + g.AskedBy + " asks, for " + show(g.GoalTitle, 60) + "\n"
 	if g.Why != "" {
 		b += quoted(g.Why)
 	}
@@ -274,8 +274,8 @@ func gateShow(a *app) *cobra.Command {
 	})
 }
 
-func (a *app) gateText(g view.Gate) string {
-	b := a.bold(show(g.Question, 240)) + "\n" + g.AskedBy + " asks, for " + show(g.GoalTitle, 60) + "\n"
+func (p *printer) gateText(g view.Gate) string {
+	b := p.bold(show(g.Question, 240)) + "\n" + g.AskedBy + " asks, for " + show(g.GoalTitle, 60) + "\n"
 	if g.Why != "" {
 		b += quoted(g.Why)
 	}
@@ -284,19 +284,19 @@ func (a *app) gateText(g view.Gate) string {
 		for _, o := range g.Options {
 			rows = append(rows, []string{"▸ " + o.ID, show(o.Label, 30), "(" + mark(o.Outcome) + ")", show(o.Consequence, 100)})
 		}
-		b += a.table(rows)
+		b += p.table(rows)
 	} else {
-		b += fmt.Sprintf("%s by %s, %s\n", show(g.Answer.Label, 60), show(g.Answer.Name, 40), a.clock(g.Answer.At))
+		b += fmt.Sprintf("%s by %s, %s\n", show(g.Answer.Label, 60), show(g.Answer.Name, 40), p.clock(g.Answer.At))
 	}
 	b += blocksLine(g)
 	for _, e := range g.Evidence {
-		b += "Evidence: " + show(e.Summary, 100) + " · " + a.age(e.Observed) + "\n"
+		b += "Evidence: " + show(e.Summary, 100) + " · " + p.age(e.Observed) + "\n"
 	}
 	expires := "never"
 	if g.Expires > 0 {
-		expires = a.clock(g.Expires)
+		expires = p.clock(g.Expires)
 	}
-	b += fmt.Sprintf("%s · %s · asked %s · expires %s\n", g.Code, gateState(g), a.clock(g.Asked), expires)
+	b += fmt.Sprintf("%s · %s · asked %s · expires %s\n", g.Code, gateState(g), p.clock(g.Asked), expires)
 	if g.Status == kernel.GateOpen {
 		b += "  answer: loopx gate answer --gate-id " + g.ID + " --option ID\n"
 	}

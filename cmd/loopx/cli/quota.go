@@ -120,13 +120,13 @@ func (a *app) query(q view.Query) ([]byte, error) {
 }
 
 // decisionText is a decision for people.
-func (a *app) decisionText(raw []byte, turn string) string {
+func (p *printer) decisionText(raw []byte, turn string) string {
 	var d kernel.Decision
 	if json.Unmarshal(raw, &d) != nil {
 		return "the answer does not fit this version of loopx\n"
 	}
 	word := map[string]string{"deliver": "run", "ask": "wait for a person", "wait": "wait", "plan": "plan", "stop": "stop"}[d.Kind]
-	rows := [][]string{{"Decision", a.bold(word) + " (" + d.Rule + ")"}, {"Why", show(d.Reason, 200)}}
+	rows := [][]string{{"Decision", p.bold(word) + " (" + d.Rule + ")"}, {"Why", show(d.Reason, 200)}}
 	if d.Selected != nil {
 		rows = append(rows, []string{"Todo", d.Selected.ID + "  " + prio(d.Selected.Priority) + "  " + show(d.Selected.Title, 60)})
 	}
@@ -141,9 +141,9 @@ func (a *app) decisionText(raw []byte, turn string) string {
 	}
 	rows = append(rows, []string{"Slots", fmt.Sprintf("%d of %d spent", d.Quota.Spent, d.Quota.Allowed)})
 	if d.Scheduler.NextWake > 0 {
-		rows = append(rows, []string{"Next wake", a.clock(d.Scheduler.NextWake)})
+		rows = append(rows, []string{"Next wake", p.clock(d.Scheduler.NextWake)})
 	}
-	text := a.table(rows)
+	text := p.table(rows)
 	for _, next := range d.Contract.CLI.Next {
 		text += "  next: loopx " + strings.Join(next, " ") + "\n"
 	}

@@ -36,13 +36,13 @@ func statusCmd(a *app) *cobra.Command {
 
 // statusText is the five groups in their fixed order; one goal has its five lines
 // on top.
-func (a *app) statusText(v view.StatusView, goal string, all bool) string {
+func (p *printer) statusText(v view.StatusView, goal string, all bool) string {
 	if len(v.Goals) == 0 {
 		return "No goal yet.\n  try: loopx goal create --goal-id NAME --objective TEXT\n"
 	}
 	text, left := "", lineMost
 	if goal != "" {
-		text, left = a.fiveLines(v.Goals[0], v.AsOf)+"\n", lineMost-7
+		text, left = p.fiveLines(v.Goals[0], v.AsOf)+"\n", lineMost-7
 	}
 	groups := []struct {
 		name  string
@@ -51,7 +51,7 @@ func (a *app) statusText(v view.StatusView, goal string, all bool) string {
 	for _, g := range groups {
 		if len(g.items) == 0 {
 			if g.name == "Needs you" {
-				text += a.bold(g.name) + "\n  nothing\n"
+				text += p.bold(g.name) + "\n  nothing\n"
 			}
 			continue
 		}
@@ -62,9 +62,9 @@ func (a *app) statusText(v view.StatusView, goal string, all bool) string {
 		left -= len(shown) + 1
 		rows := make([][]string, 0, len(shown))
 		for _, i := range shown {
-			rows = append(rows, a.itemRow(i, goal == ""))
+			rows = append(rows, p.itemRow(i, goal == ""))
 		}
-		text += a.bold(g.name) + "\n" + a.table(rows)
+		text += p.bold(g.name) + "\n" + p.table(rows)
 		if n := len(g.items) - len(shown); n > 0 {
 			text += fmt.Sprintf("  … %d more: loopx status --all\n", n)
 		}
@@ -72,7 +72,7 @@ func (a *app) statusText(v view.StatusView, goal string, all bool) string {
 	return text
 }
 
-func (a *app) itemRow(i view.Item, withGoal bool) []string {
+func (p *printer) itemRow(i view.Item, withGoal bool) []string {
 	name := i.Code
 	if name == "" {
 		name = i.ID
@@ -81,9 +81,9 @@ func (a *app) itemRow(i view.Item, withGoal bool) []string {
 	if withGoal {
 		row = append(row, cut(i.Goal, 14))
 	}
-	when := a.age(i.Since)
+	when := p.age(i.Since)
 	if i.Next > 0 {
-		when = "next " + a.clock(i.Next)
+		when = "next " + p.clock(i.Next)
 	}
 	row = append(row, prio(i.Prio), cut(i.Agent, 14), when)
 	title := show(i.Title, 100)

@@ -54,9 +54,16 @@ func runeColumns(r rune) int {
 	return 1
 }
 
+// printer lays text out for the terminal it goes to.
+type printer struct {
+	width int // columns
+	color bool
+	now   func() time.Time
+}
+
 // table prints rows in aligned columns; the last column takes what is left of the
 // width. Empty trailing cells vanish.
-func (a *app) table(rows [][]string) string {
+func (p *printer) table(rows [][]string) string {
 	var widths []int
 	for _, r := range rows {
 		for i, c := range r[:max(len(r)-1, 0)] {
@@ -71,7 +78,7 @@ func (a *app) table(rows [][]string) string {
 		line := ""
 		for i, c := range r {
 			if i == len(r)-1 {
-				line += cut(c, max(a.width-columns(line), 20))
+				line += cut(c, max(p.width-columns(line), 20))
 				break
 			}
 			line += c + strings.Repeat(" ", widths[i]-columns(c)+2)
@@ -82,27 +89,27 @@ func (a *app) table(rows [][]string) string {
 }
 
 // screen is table for at most one screen of rows, and says how to see the rest.
-func (a *app) screen(rows [][]string, all bool, more string) string {
+func (p *printer) screen(rows [][]string, all bool, more string) string {
 	if all || len(rows) <= lineMost {
-		return a.table(rows)
+		return p.table(rows)
 	}
-	return a.table(rows[:lineMost]) + fmt.Sprintf("… %d more: %s\n", len(rows)-lineMost, more)
+	return p.table(rows[:lineMost]) + fmt.Sprintf("… %d more: %s\n", len(rows)-lineMost, more)
 }
 
 // bold marks what is asked of the reader, where the terminal can.
-func (a *app) bold(s string) string {
-	if !a.color {
+func (p *printer) bold(s string) string {
+	if !p.color {
 		return s
 	}
 	return "\x1b[1m" + s + "\x1b[0m"
 }
 
 // clock is a time as the reader's wall shows it, with the day when it is not today.
-func (a *app) clock(ms int64) string {
+func (p *printer) clock(ms int64) string {
 	if ms == 0 {
 		return ""
 	}
-	t, now := time.UnixMilli(ms).Local(), a.now()
+	t, now := time.UnixMilli(ms).Local(), p.now()
 	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
 		return t.Format("15:04")
 	}
@@ -113,11 +120,11 @@ func (a *app) clock(ms int64) string {
 }
 
 // age is how long ago something was, in one unit.
-func (a *app) age(ms int64) string {
+func (p *printer) age(ms int64) string {
 	if ms == 0 {
 		return ""
 	}
-	d := a.now().Sub(time.UnixMilli(ms))
+	d := p.now().Sub(time.UnixMilli(ms))
 	switch {
 	case d < time.Minute:
 		return "now"
