@@ -116,7 +116,7 @@ func todoTransfer(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rec, err := a.do(&kernel.TransferTodo{Goal: t.goal, Todo: t.todo, Agent: t.agent, Lease: t.lease, To: to, LeaseMS: ms, Note: note}, t.agent, t.turn)
+		rec, err := a.do(&kernel.TransferTodo{Goal: t.goal, Todo: t.todo, Agent: t.agent, Lease: t.lease, To: to, LeaseMS: ms, Note: note}, t.agent, "")
 		if err != nil {
 			return err
 		}

@@ -94,7 +94,8 @@ func todoUpdate(a *app) *cobra.Command {
 		a.acceptUnused(f, todoFlags)
 	}, func() error {
 		if t.claimer != "" && t.claimer != t.agent {
-			return notYet("--claimed-by", "give it back with --clear-claim, then let "+show(t.claimer, 80)+" claim it")
+			return kernel.Errorf(kernel.Invalid, "use_transfer", "an update does not hand a todo to another agent").
+				Try("loopx todo transfer --goal-id %s --todo-id %s --to %s", show(t.goal, 64), show(t.todo, 80), show(t.claimer, 80))
 		}
 		c.Goal, c.Todo, c.Agent, c.Turn, c.Lease = t.goal, t.todo, t.agent, t.turn, t.lease
 		if note == "" {
