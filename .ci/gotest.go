@@ -92,6 +92,7 @@ func main() {
 			continue
 		}
 		why := strings.Join(strings.Fields(strings.Join(r.output, " ")), " ")
+		why = why[:min(len(why), 200)]
 		i := slices.IndexFunc(rules, func(x rule) bool { return x.fits(r) })
 		switch {
 		case i < 0:
@@ -231,6 +232,16 @@ func run(args []string) ([]*result, error) {
 	return done, err
 }
 
+// bounded keeps the ends of what a failed test said: a property test prints
+// every draw.
+func bounded(lines []string) string {
+	const head, tail = 60, 140
+	if n := len(lines) - head - tail; n > 0 {
+		lines = slices.Concat(lines[:head], []string{fmt.Sprintf("    ... %d lines ...", n)}, lines[len(lines)-tail:])
+	}
+	return strings.Join(lines, "\n")
+}
+
 // plain drops the lines that only mark where a test is.
 func plain(lines []string) []string {
 	var out []string
@@ -248,9 +259,9 @@ func report(results []*result) {
 	for _, r := range results {
 		switch {
 		case r.action == "fail" && r.test != "":
-			fmt.Printf("FAIL %s %s (%.1f s)\n%s\n", r.pkg, r.test, r.seconds, strings.Join(r.output, "\n"))
+			fmt.Printf("FAIL %s %s (%.1f s)\n%s\n", r.pkg, r.test, r.seconds, bounded(r.output))
 		case r.action == "fail":
-			fmt.Printf("FAIL %s\n%s\n", r.pkg, strings.Join(r.output, "\n"))
+			fmt.Printf("FAIL %s\n%s\n", r.pkg, bounded(r.output))
 		case r.test == "" && r.action == "pass":
 			seed := ""
 			for _, l := range r.output {
