@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"slices"
+	"strings"
 
 	"loopx/kernel/store"
 )
@@ -132,12 +133,58 @@ func (r *Reader) Decide(c Caller) (_ *Decision, err error) {
 		d.told = true
 		d.Contract.Agent.ReadFirst = []string{"The owner changed the goal's course. Objective now: " + cutRunes(firstLine(g.Objective, titleMax), titleMax)}
 	}
+	d.fit()
 	d.Contract.CLI.SpendAfter = d.ShouldRun
 	d.Contract.Agent.MustAttempt = d.ShouldRun
 	if c.Why {
 		d.Lost = s.lost(d)
 	}
 	return d, r.err
+}
+
+// textMost is how many bytes of people's text an answer may hold, so that the
+// whole stays under 4 KiB with the longest ids.
+const textMost = 1500
+
+// fit shortens texts when together they would make the answer too long. What is
+// cut can be read in full where it stands.
+func (d *Decision) fit() {
+	texts := map[*string]int{}
+	if d.Selected != nil {
+		texts[&d.Selected.Title] = 360
+	}
+	for i := range d.Contract.User.Ask {
+		texts[&d.Contract.User.Ask[i].Question] = 250
+	}
+	for i := range d.Contract.Agent.ReadFirst {
+		texts[&d.Contract.Agent.ReadFirst[i]] = 360
+	}
+	total := 0
+	for s := range texts {
+		total += encoded(*s)
+	}
+	if total > textMost {
+		for s, most := range texts {
+			*s = brief(*s, most)
+		}
+	}
+}
+
+// encoded is the size of text in JSON; callers have refused control characters.
+func encoded(s string) int { return len(s) + strings.Count(s, `"`) + strings.Count(s, `\`) }
+
+// brief cuts text to a size in JSON.
+func brief(s string, most int) string {
+	if encoded(s) <= most {
+		return s
+	}
+	n := len("…")
+	for i, r := range s {
+		if n += encoded(string(r)); n > most {
+			return s[:i] + "…"
+		}
+	}
+	return s
 }
 
 // candidate is a todo an agent could be given.
@@ -179,6 +226,9 @@ func (s *situation) able(v *Todo) bool {
 			lacks = append(lacks, c)
 		}
 	}
+	for _, scope := range s.lapsed(v) {
+		lacks = append(lacks, "an approval ("+scope+")")
+	}
 	if len(lacks) == 0 {
 		return true
 	}
@@ -186,6 +236,15 @@ func (s *situation) able(v *Todo) bool {
 		s.unable, s.lacks = &candidate{todo: v}, lacks
 	}
 	return false
+}
+
+// lapsed are approvals a todo had and has no longer: its grant ran out or was
+// revoked, and no gate asks for it yet.
+func (s *situation) lapsed(v *Todo) []string {
+	if len(v.Scopes) == 0 || len(s.r.Blocks(s.g.ID, v.ID)) > 0 {
+		return nil
+	}
+	return s.r.uncovered(v)
 }
 
 // baseCapabilities every agent has.

@@ -52,7 +52,7 @@ func (s *situation) allUnable() bool {
 
 // bridge asks an agent to get what it lacks, or a person when only they can.
 func (s *situation) bridge(d *Decision) {
-	lacks := strings.Join(s.lacks, ", ")
+	lacks := brief(strings.Join(s.lacks, ", "), 200)
 	d.Reason = fmt.Sprintf("%s needs %s", s.unable.todo.ID, lacks)
 	d.Contract.User.Notify = "DONT_NOTIFY"
 	if slices.ContainsFunc(s.lacks, ownerHeld) {
@@ -74,7 +74,9 @@ func (s *situation) soon(reason string) Hint {
 }
 
 // ownerHeld capabilities are given by people only.
-func ownerHeld(c string) bool { return c == "credentials" || c == "production_access" }
+func ownerHeld(c string) bool {
+	return c == "credentials" || c == "production_access" || strings.HasPrefix(c, "an approval")
+}
 
 // monitorFirst: a due monitor outranks the best work, or is the only work.
 func (s *situation) monitorFirst() bool {
@@ -100,7 +102,7 @@ func (s *situation) poll(d *Decision) {
 		s.askFor(d, s.gated.gates)
 	}
 	d.Contract.Agent.Todo = v.ID
-	d.Contract.Agent.Instruction = "Look at " + v.Watch.Target + " and record the look. An unchanged look is quiet and free."
+	d.Contract.Agent.Instruction = "Look at " + brief(v.Watch.Target, 240) + " and record the look. An unchanged look is quiet and free."
 	next := []string{"quota", "monitor-poll", "--execute", "--todo-id", v.ID, "--goal-id", s.g.ID, "--agent-id", s.agent}
 	if s.caller.Turn != "" {
 		next = append(next, "--turn-instance-id", s.caller.Turn)
