@@ -42,7 +42,7 @@ func (c *PollMonitor) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.allowed(g, v, a, e); err != nil {
+	if err := c.allowed(r, g, v, a, e); err != nil {
 		return nil, err
 	}
 	events, ids, err := r.evidence(e, g.ID, v.ID, a.ID, c.Turn, c.Evidence)
@@ -68,6 +68,7 @@ func (c *PollMonitor) decide(r *reader, e *env) (*decided, error) {
 			}
 			s.AddedBy = a.ID
 			events = append(events, Event{Type: TodoAdded, Goal: g.ID, Subject: s.ID, Todo: s})
+			events = append(events, r.askScopes(e, s, a.ID)...)
 			result["successor_todo_ids"] = []string{s.ID}
 		}
 	}
@@ -94,7 +95,7 @@ func (r *Reader) quiet(e *env, turn *Turn) []Event {
 	return out
 }
 
-func (c *PollMonitor) allowed(g *Goal, v *Todo, a *Agent, e *env) error {
+func (c *PollMonitor) allowed(r *reader, g *Goal, v *Todo, a *Agent, e *env) error {
 	if err := firstErr(checkText("note", c.Note, noteMax, true), checkText("result hash", c.Hash, 160, false)); err != nil {
 		return err
 	}
@@ -107,6 +108,15 @@ func (c *PollMonitor) allowed(g *Goal, v *Todo, a *Agent, e *env) error {
 		return Errorf(Conflict, "todo_"+v.Status, "%s is %s", v.ID, v.Status)
 	case slices.Contains(v.Excluded, a.ID):
 		return Errorf(Denied, "agent_excluded", "%s may not look at %s", a.ID, v.ID)
+	}
+	// A material look is paid work, so what holds work back holds it back too.
+	if id := firstPending(r.Blocks(g.ID, v.ID)); id != "" {
+		return r.gatePending(g.ID, id, v.ID)
+	}
+	if id := firstPending(r.LaneBlocks(g.ID, a.ID)); id != "" {
+		return r.gatePending(g.ID, id, a.ID)
+	}
+	switch {
 	case v.Watch.Over(e.now):
 		return Errorf(Conflict, "monitor_expired", "%s ended on %s", v.ID, rfc3339(v.Watch.Expires)).Try("loopx todo complete --goal-id %s --todo-id %s --no-follow-up", g.ID, v.ID)
 	case v.Watch.NextDue > e.now && !c.Material:
