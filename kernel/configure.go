@@ -164,10 +164,10 @@ func (c *TransferTodo) decide(r *reader, e *env) (*decided, error) {
 	events := r.releaseClaim(w.claim)
 	events = append(events, Event{Type: TodoClaimed, Goal: g.ID, Subject: v.ID, Claim: &n})
 	res, err := r.reserve(e, g, to.ID, "", v.ID, n.Until)
-	if err != nil && !slices.ContainsFunc(events, func(ev Event) bool { return ev.Reservation != nil }) {
-		return nil, err
-	}
 	if err != nil {
+		if slot := r.Reservation(g.ID, w.claim.Agent); slot == nil || slot.Todo != v.ID {
+			return nil, err
+		}
 		// The slot the old holder gives back in this step is the one taken over.
 		res = []Event{{Type: SlotReserved, Goal: g.ID, Subject: to.ID, Reservation: &Reservation{Goal: g.ID, Agent: to.ID, Todo: v.ID, Slots: 1, Until: n.Until}}}
 	}

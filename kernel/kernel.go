@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"loopx/kernel/store"
@@ -307,9 +308,17 @@ func placeholderIDs() func(string) string {
 	return func(p string) string { n++; return p + "new" + strconv.Itoa(n) }
 }
 
-// planRev digests a command and its events without ids and times.
+// planRev digests a command and its events without times and without the
+// numbers that the next row of its kind gets: an unrelated command in between
+// does not make a plan stale.
 func planRev(cmd Command, events []Event) string {
-	b, err := json.Marshal(events)
+	plain := slices.Clone(events)
+	for i := range plain {
+		if e := &plain[i]; e.Run != nil || e.Spend != nil || e.Evidence != nil {
+			e.Subject = ""
+		}
+	}
+	b, err := json.Marshal(plain)
 	if err != nil {
 		panic("kernel: events do not marshal: " + err.Error())
 	}
@@ -317,22 +326,29 @@ func planRev(cmd Command, events []Event) string {
 	if err := json.Unmarshal(b, &v); err != nil {
 		panic("kernel: events do not unmarshal: " + err.Error())
 	}
-	dropTimes(v)
+	dropVolatile(v)
 	return "plan_" + digest([]any{cmd.Name(), cmd, v})[:12]
 }
 
-func dropTimes(v any) {
+func dropVolatile(v any) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, k := range []string{"at", "at_steady", "created", "updated", "since", "until_steady", "opened", "closed", "seen", "observed_at"} {
+		for _, k := range []string{"at", "at_steady", "created", "updated", "since", "until_steady", "opened", "closed", "seen", "observed_at", "next_due", "last_checked",
+			"seq", "order", "code", "writeback"} {
 			delete(v, k)
 		}
+		switch e := v["evidence"].(type) {
+		case []any: // ids
+			delete(v, "evidence")
+		case map[string]any:
+			delete(e, "id")
+		}
 		for _, x := range v {
-			dropTimes(x)
+			dropVolatile(x)
 		}
 	case []any:
 		for _, x := range v {
-			dropTimes(x)
+			dropVolatile(x)
 		}
 	}
 }

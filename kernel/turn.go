@@ -128,6 +128,7 @@ func (c *OpenTurn) act(r *reader, e *env, d *Decision, t *Turn, out *decided, si
 	if !c.Claim {
 		return nil
 	}
+	d.Contract.CLI.Next = d.Contract.CLI.Next[1:] // it is claimed with this
 	n := Claim{Goal: d.Goal, Todo: todo, Agent: d.Agent, Generation: 1, LeaseMS: orInt(c.LeaseMS, leaseMS), Session: sid, Since: e.now}
 	typ := TodoClaimed
 	switch {
@@ -357,7 +358,9 @@ func (c *SpendSlot) owed(r *reader, goal, agent string, turn *Turn) ([]*Run, err
 		}
 		if turn == nil && run.Turn != "" {
 			// Without a turn id the newest writeback's own turn is what is paid.
-			if t := r.Turn(goal, agent, run.Turn); t != nil {
+			if t := r.Turn(goal, agent, run.Turn); t != nil && t.Spent {
+				continue // a turn is paid once; what came late in it stays as it is
+			} else if t != nil {
 				return c.owed(r, goal, agent, t)
 			}
 		}
