@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"strconv"
+	"time"
 
 	"loopx/kernel"
 
@@ -28,6 +29,9 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"time":        m.time,
 		"time too":    m.time,
 		"session":     m.session,
+		"transfer":    m.transfer,
+		"poll":        m.poll,
+		"event":       m.event,
 	}
 }
 
@@ -133,7 +137,7 @@ func (m *machine) addTodo(t *rapid.T) {
 	case 1:
 		c.Class = "ask"
 	case 2:
-		c.Deferred, c.ResumeWhen = true, "event:x"
+		c.Deferred, c.ResumeWhen = true, m.condition(t)
 	case 3, 4, 5:
 		for range rapid.IntRange(1, 2).Draw(t, "after") {
 			c.After = append(c.After, m.todoOf(t))
@@ -141,6 +145,57 @@ func (m *machine) addTodo(t *rapid.T) {
 	}
 	if rapid.IntRange(0, 4).Draw(t, "exclude") == 0 {
 		c.Excluded = []string{rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "excluded")}
+	}
+	m.try(t, c, m.by(t, kernel.ByCLI))
+}
+
+// condition is something a parked todo waits for.
+func (m *machine) condition(t *rapid.T) string {
+	switch rapid.IntRange(0, 3).Draw(t, "condition") {
+	case 0:
+		return "todo_done:" + m.todoOf(t)
+	case 1:
+		return "gate:" + m.gateOf(t)
+	case 2:
+		return "date:" + time.UnixMilli(m.now+3_600_000).UTC().Format(time.RFC3339)
+	}
+	return "event:x"
+}
+
+func (m *machine) event(t *rapid.T) {
+	m.try(t, &kernel.FireEvent{Goal: m.goalOf(t), Key: "x"}, m.by(t, kernel.ByCLI))
+}
+
+func (m *machine) transfer(t *rapid.T) {
+	held := []string{"todo_none"}
+	for _, v := range m.at.order {
+		if m.at.holder(v) != "" {
+			held = append(held, v.ID)
+		}
+	}
+	id := rapid.SampledFrom(held).Draw(t, "held todo")
+	a := m.agentOf(t)
+	if c := m.at.claims[id]; c != nil && rapid.IntRange(0, 3).Draw(t, "by the holder") > 0 {
+		a = c.Agent
+	}
+	m.try(t, &kernel.TransferTodo{Goal: "site", Todo: id, Agent: a, Lease: m.leaseOf(t, id), To: m.agentOf(t)}, m.by(t, kernel.ByCLI, kernel.ByOwner))
+}
+
+func (m *machine) poll(t *rapid.T) {
+	ids := []string{}
+	for _, v := range m.at.order {
+		if v.Class == "monitor" {
+			ids = append(ids, v.ID)
+		}
+	}
+	id := m.todoOf(t)
+	if len(ids) > 0 {
+		id = rapid.SampledFrom(ids).Draw(t, "monitor")
+	}
+	a := m.agentOf(t)
+	c := &kernel.PollMonitor{Goal: "site", Agent: a, Todo: id, Turn: m.turnOf(t, a), Material: rapid.Bool().Draw(t, "material")}
+	if rapid.IntRange(0, 2).Draw(t, "something follows") == 0 {
+		c.Next = "look into it"
 	}
 	m.try(t, c, m.by(t, kernel.ByCLI))
 }
@@ -209,7 +264,7 @@ func (m *machine) update(t *rapid.T) {
 	case 0:
 		c.ClearClaim = true
 	case 1:
-		c.Status, c.ResumeWhen = "deferred", "event:x"
+		c.Status, c.ResumeWhen = "deferred", m.condition(t)
 	case 2:
 		c.Status = rapid.SampledFrom([]string{"open", "deferred", "done", "blocked"}).Draw(t, "status")
 	case 3:
@@ -306,6 +361,9 @@ func (m *machine) endGate(t *rapid.T) {
 
 func (m *machine) goalVerb(t *rapid.T) {
 	switch rapid.IntRange(0, 9).Draw(t, "verb") {
+	case 5:
+		course := rapid.SampledFrom([]string{"Ship the page", "Ship it twice"}).Draw(t, "objective")
+		m.try(t, &kernel.ConfigureGoal{Goal: "site", Objective: &course}, m.by(t, kernel.ByOwner))
 	case 0:
 		m.try(t, &kernel.CloseGoal{Goal: "blog", Outcome: "done with it"}, m.by(t, kernel.ByOwner))
 	case 1, 2, 3:

@@ -126,6 +126,23 @@ func (m *machine) passed(t *rapid.T, name string, before *rows, cmd kernel.Comma
 		if v := before.todos[c.Todo]; v != nil && v.Status == "open" {
 			m.fenced(t, name, before, steady, c.Goal, c.Todo, c.Agent, c.Lease, opt)
 		}
+	case *kernel.TransferTodo:
+		m.fenced(t, name, before, steady, c.Goal, c.Todo, c.Agent, c.Lease, opt)
+		if out["changed"] == true {
+			ungated(c.Goal, c.To, c.Todo)
+			if len(before.goals[c.Goal].Pause) > 0 {
+				t.Fatalf("%s passed in a stopped goal", name)
+			}
+		}
+	case *kernel.PollMonitor:
+		agent := c.Agent
+		if agent == "" {
+			agent = "ann" // the only member of blog
+		}
+		ungated(c.Goal, agent, c.Todo)
+		if len(before.goals[c.Goal].Pause) > 0 {
+			t.Fatalf("%s passed in a stopped goal", name)
+		}
 	case *kernel.PauseGoal:
 		if c.Resume && opt.By.Kind != kernel.ByOwner {
 			t.Fatalf("%s passed", name)

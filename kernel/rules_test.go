@@ -202,14 +202,15 @@ func TestDecisionIsSmall(t *testing.T) {
 		w.goal(strings.Repeat("a", 80), "bob")
 		for i := range 500 {
 			id := w.todo(title, i%4)
-			if i < 10 {
-				w.do(&kernel.OpenGate{Goal: "site", Question: title, Todos: []string{id}}, cli())
+			for j := 0; i == 0 && j < 5; j++ { // three are shown
+				w.do(&kernel.OpenGate{Goal: "site", Question: title, Why: strings.Repeat("y", j), Todos: []string{id}}, cli())
 			}
 		}
+		w.do(&kernel.ConfigureGoal{Goal: "site", Objective: &title}, owner())
 		for _, turn := range []string{"", strings.Repeat("t", 120)} {
 			err := w.k.Read(t.Context(), func(r *kernel.Reader) error {
 				d, err := r.Decide(kernel.Caller{Goal: "site", Agent: strings.Repeat("a", 80), Turn: turn})
-				if n := len(asJSON(d)); err == nil && (n >= 4096 || !d.ShouldRun) {
+				if n := len(asJSON(d)); err == nil && (n >= 4096 || !d.ShouldRun || len(d.Contract.User.Ask) != 3 || len(d.Contract.Agent.ReadFirst) == 0) {
 					t.Errorf("%s: the decision has %d bytes: %s", name, n, asJSON(d))
 				}
 				return err
