@@ -138,6 +138,9 @@ func (r *Reader) mayClaim(e *env, g *Goal, v *Todo, a *Agent, old *Claim) error 
 	if id := firstPending(r.LaneBlocks(g.ID, a.ID)); id != "" {
 		return r.gatePending(g.ID, id, a.ID)
 	}
+	if lacks := r.uncovered(v); len(lacks) > 0 {
+		return r.scopeNeeded(g.ID, v.ID, lacks[0])
+	}
 	if w := r.WaitsFor(g.ID, v.ID); len(w) > 0 {
 		return Errorf(Conflict, "todo_waiting", "%s comes after %s, which is not done", v.ID, w[0]).Try("loopx why --goal-id %s --todo-id %s", g.ID, v.ID)
 	}
@@ -149,6 +152,11 @@ func (r *Reader) heldBy(v *Todo, c *Claim) *Error {
 	until := r.Wall(c.Until)
 	return Errorf(Conflict, "lease_held", "%s is held by %s until %s", v.ID, c.Agent, time.UnixMilli(until).UTC().Format("15:04")+" UTC").
 		With("holder", c.Agent).With("until", rfc3339(until))
+}
+
+func (r *Reader) scopeNeeded(goal, todo, scope string) error {
+	return Errorf(Conflict, "scope_needed", "%s needs an approval that is not there any more: %s", todo, scope).
+		Try("loopx gate open --goal-id %s --blocks-todo %s --scope %s --question TEXT", goal, todo, scope)
 }
 
 func firstPending(blocks map[string]string) string {

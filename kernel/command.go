@@ -108,7 +108,7 @@ func NewCommand(name string) Command {
 		&CreateGoal{}, &PauseGoal{}, &CloseGoal{}, &ConfigureGoal{}, &RegisterAgent{},
 		&OpenSession{}, &CloseSession{},
 		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{}, &TransferTodo{},
-		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{},
+		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &RevokeGrant{},
 		&OpenTurn{}, &Refresh{}, &SpendSlot{},
 		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{},
 	} {

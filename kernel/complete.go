@@ -116,6 +116,9 @@ func (c *CompleteTodo) allowed(r *reader, g *Goal, v *Todo, w *fence) error {
 	if id := firstPending(r.LaneBlocks(g.ID, w.agent)); id != "" {
 		return r.gatePending(g.ID, id, w.agent)
 	}
+	if lacks := r.uncovered(v); len(lacks) > 0 {
+		return r.scopeNeeded(g.ID, v.ID, lacks[0])
+	}
 	if on := r.WaitsFor(g.ID, v.ID); len(on) > 0 {
 		return Errorf(Conflict, "todo_waiting", "%s comes after %s, which is not done", v.ID, on[0])
 	}
@@ -149,7 +152,7 @@ func (c *CompleteTodo) continuation(r *reader, e *env, g *Goal, v *Todo, done *D
 		}
 		n.AddedBy = by
 		done.Continuation, done.Successors = Successor, []string{n.ID}
-		return []Event{{Type: TodoAdded, Goal: g.ID, Subject: n.ID, Todo: n, Inherits: v.ID}}, nil
+		return append([]Event{{Type: TodoAdded, Goal: g.ID, Subject: n.ID, Todo: n, Inherits: v.ID}}, r.askScopes(e, n, by)...), nil
 	case len(c.Successors) > 0:
 		for _, id := range c.Successors {
 			s, err := r.needTodo(g.ID, id)
@@ -170,7 +173,7 @@ func (c *CompleteTodo) continuation(r *reader, e *env, g *Goal, v *Todo, done *D
 // successorOf makes the todo that follows v and inherits what guards it.
 func successorOf(r *reader, e *env, g *Goal, v *Todo, title string) (*Todo, error) {
 	p := int(v.Priority)
-	add := &AddTodo{Goal: g.ID, Title: title, Class: v.Class, Priority: &p, Capabilities: v.Capabilities, Write: v.Write, Excluded: v.Excluded, Validation: v.Validation}
+	add := &AddTodo{Goal: g.ID, Title: title, Class: v.Class, Priority: &p, Capabilities: v.Capabilities, Write: v.Write, Scopes: v.Scopes, Excluded: v.Excluded, Validation: v.Validation}
 	if v.Watch != nil {
 		add.CadenceMS, add.Target, add.Expires, add.WatchOnly = v.Watch.Cadence, v.Watch.Target, v.Watch.Expires, v.Watch.Bound == "watch_only"
 		add.ResumeWhen = v.ResumeWhen
@@ -222,6 +225,11 @@ func (c *SupersedeTodo) decide(r *reader, e *env) (*decided, error) {
 		n.Note = c.Reason
 	}
 	events := []Event{{Type: TodoAdded, Goal: g.ID, Subject: s.ID, Todo: s, Inherits: v.ID}, {Type: TodoSupersededBy, Goal: g.ID, Subject: v.ID, Todo: &n}}
+	// An approval is for what was shown: the replacement asks for itself, unless
+	// the old one's question still stands and it inherits that.
+	if !slices.ContainsFunc(keys(r.Blocks(g.ID, v.ID)), func(id string) bool { o := r.Gate(g.ID, id); return o != nil && o.Scope != "" }) {
+		events = append(events, r.askScopes(e, s, w.agent)...)
+	}
 	for _, id := range r.lastParts(under(resumeMost, tblResume, g.ID, resumeTodo+":"+v.ID)) {
 		if p := r.Todo(g.ID, id); p != nil && p.ID != v.ID {
 			// What waited for the old todo waits for the one that replaces it.

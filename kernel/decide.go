@@ -226,6 +226,9 @@ func (s *situation) able(v *Todo) bool {
 			lacks = append(lacks, c)
 		}
 	}
+	for _, scope := range s.lapsed(v) {
+		lacks = append(lacks, "an approval ("+scope+")")
+	}
 	if len(lacks) == 0 {
 		return true
 	}
@@ -233,6 +236,15 @@ func (s *situation) able(v *Todo) bool {
 		s.unable, s.lacks = &candidate{todo: v}, lacks
 	}
 	return false
+}
+
+// lapsed are approvals a todo had and has no longer: its grant ran out or was
+// revoked, and no gate asks for it yet.
+func (s *situation) lapsed(v *Todo) []string {
+	if len(v.Scopes) == 0 || len(s.r.Blocks(s.g.ID, v.ID)) > 0 {
+		return nil
+	}
+	return s.r.uncovered(v)
 }
 
 // baseCapabilities every agent has.

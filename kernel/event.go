@@ -24,6 +24,7 @@ type Event struct {
 	Person      *Person      `json:"person,omitempty"`
 	Principal   *Principal   `json:"principal,omitempty"`
 	LinkCode    *LinkCode    `json:"link_code,omitempty"`
+	Grant       *Grant       `json:"grant,omitempty"`
 }
 
 // Event types. The list is closed; views and cards switch over it.
@@ -51,6 +52,9 @@ const (
 	GateOpened         = "gate_opened"
 	GateAnsweredEvent  = "gate_answered"
 	GateWithdrawnEvent = "gate_withdrawn"
+	GateJoined         = "gate_joined" // another todo waits for the same answer
+	GrantGiven         = "grant_given"
+	GrantRevoked       = "grant_revoked"
 	GateReleased       = "gate_released"
 	GateNotified       = "gate_notified"
 	GateTaken          = "gate_taken"

@@ -14,7 +14,8 @@ type OpenGate struct {
 	Question  string        `json:"question"`
 	Why       string        `json:"why,omitempty"`
 	Options   []Option      `json:"options,omitempty"` // default: approve, reject, cancel
-	Kind      string        `json:"kind,omitempty"`    // default other
+	Kind      string        `json:"kind,omitempty"`    // default: of the scope, else other
+	Scope     string        `json:"scope,omitempty"`   // what an approval approves, kind:granularity:key
 	Todos     []string      `json:"blocks_todos,omitempty"`
 	LaneOf    string        `json:"blocks_agent,omitempty"`
 	WholeGoal bool          `json:"blocks_goal,omitempty"`
@@ -39,12 +40,31 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 		return nil, err
 	}
 	v := &Gate{
-		Goal: g.ID, Question: c.Question, Why: c.Why, Options: c.options(), Kind: or(c.Kind, "other"), Advisory: c.Advisory,
+		Goal: g.ID, Question: c.Question, Why: c.Why, Options: c.options(), Kind: or(c.Kind, "other"), Scope: c.Scope, Advisory: c.Advisory,
 		Blocks: Blocks{Todos: uniq(c.Todos), Agent: c.LaneOf, Goal: c.WholeGoal}, OnTimeout: or(c.OnTimeout, "wait"),
 		Expires: c.Expires, Fallback: c.Fallback, Status: GateOpen, AskedBy: by, Revision: 1, Created: e.now, Updated: e.now,
 	}
+	if v.Scope != "" {
+		list, err := normalScopes([]string{v.Scope})
+		if err != nil {
+			return nil, err
+		}
+		v.Scope = list[0]
+		if kind, _, _, _ := parseScope(v.Scope); c.Kind == "" {
+			v.Kind = kind
+		}
+	}
 	if err := c.check(r, v, e); err != nil {
 		return nil, err
+	}
+	r.floor(v)
+	if same := r.scopeGate(g.ID, v.Scope); v.Scope != "" && same != nil && same.Status == GateOpen {
+		// The same scope is the same gate: what is new joins it.
+		ev := joined(e, same, v.Blocks.Todos)
+		if len(ev.Gate.Blocks.Todos) == len(same.Blocks.Todos) {
+			return &decided{result: gateResult(same)}, nil
+		}
+		return &decided{changed: true, events: []Event{ev}, result: gateResult(ev.Gate)}, nil
 	}
 	if v.Severity, err = c.severity(r, v); err != nil {
 		return nil, err
@@ -92,7 +112,7 @@ func (c *OpenGate) options() []Option {
 func (c *OpenGate) check(r *reader, v *Gate, e *env) error {
 	err := firstErr(
 		needText("question", v.Question, titleMax, false), checkText("why", v.Why, noteMax, true), checkText("fallback", v.Fallback, noteMax, true),
-		oneOf("kind", v.Kind, "private_read", "write_scope", "resource", "production", "publish", "permission", "destructive", "direction", "other"),
+		oneOf("kind", v.Kind, gateKinds()...),
 		oneOf("on_timeout", v.OnTimeout, "wait", "park", "expire"),
 	)
 	if err != nil {
@@ -122,7 +142,7 @@ func (c *OpenGate) check(r *reader, v *Gate, e *env) error {
 	switch {
 	case scopes > 1:
 		return Errorf(Invalid, "bad_blocks", "a gate blocks todos, or one agent, or the goal: one of them")
-	case scopes == 0 && !v.Advisory:
+	case scopes == 0 && !v.Advisory && v.Scope == "":
 		return Errorf(Invalid, "blocks_nothing", "the gate blocks nothing").Try("add --blocks-todo ID, --blocks-agent A or --blocks-goal; or --advisory if that is meant")
 	case v.Expires != 0 && v.Expires <= e.now:
 		return Errorf(Invalid, "bad_expires", "the gate would be expired at once")
@@ -169,7 +189,7 @@ func (c *OpenGate) severity(r *reader, v *Gate) (Priority, error) {
 
 // digest covers what a person is shown and what their answer releases, byte-exact.
 func (g *Gate) digest() string {
-	return digest([]any{g.Goal, g.Question, g.Why, g.Options, g.Kind, g.Blocks, g.Expires, g.Advisory})
+	return digest([]any{g.Goal, g.Question, g.Why, g.Options, g.Kind, g.Blocks, g.Expires, g.Advisory, g.Scope})
 }
 
 func (r *Reader) sameOpen(v *Gate) *Gate {
@@ -256,6 +276,9 @@ func (c *AnswerGate) decide(r *reader, e *env) (*decided, error) {
 		res["released_todos"] = nonNil(n.Released)
 	}
 	events := []Event{{Type: GateAnsweredEvent, Goal: v.Goal, Subject: v.ID, Gate: &n}}
+	if o.Outcome == Approve && v.Scope != "" {
+		events = append(events, granted(e, v, n.Answer.Person)...)
+	}
 	if o.Outcome == Approve || o.Outcome == Answer {
 		events = append(events, r.resumed(e, v.Goal, resumeGate+":"+v.ID)...)
 		events = append(events, r.resumed(e, v.Goal, resumeGate+":"+v.Code)...)
@@ -345,7 +368,7 @@ func (c *ReleaseGate) decide(r *reader, e *env) (*decided, error) {
 	if n.Status == GateOpen {
 		n.Status = GateWithdrawn
 	}
-	n.Note, n.Released, n.Revision, n.Updated = c.Reason, held, v.Revision+1, e.now
+	n.Note, n.Released, n.Lifted, n.Revision, n.Updated = c.Reason, held, true, v.Revision+1, e.now
 	res := gateResult(&n)
 	res["changed"], res["released_todos"] = true, nonNil(held)
 	return &decided{changed: true, result: res, events: []Event{{Type: GateReleased, Goal: v.Goal, Subject: v.ID, Gate: &n}}}, nil

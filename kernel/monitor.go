@@ -68,6 +68,7 @@ func (c *PollMonitor) decide(r *reader, e *env) (*decided, error) {
 			}
 			s.AddedBy = a.ID
 			events = append(events, Event{Type: TodoAdded, Goal: g.ID, Subject: s.ID, Todo: s})
+			events = append(events, r.askScopes(e, s, a.ID)...)
 			result["successor_todo_ids"] = []string{s.ID}
 		}
 	}

@@ -24,6 +24,9 @@ const (
 	tblClaimEnd  = "cx" // goal, until, todo
 	tblDep       = "dp" // goal, todo, the todo it waits for
 	tblDepBack   = "dr" // goal, awaited todo, waiting todo
+	tblGrant     = "gr" // goal, grant
+	tblScopeGate = "sg" // goal, scope -> its newest gate
+	tblScopeDone = "sa" // goal, todo, scope: approved for this todo
 	tblResume    = "rw" // goal, condition, parked todo
 	tblBlock     = "bl" // goal, todo, gate -> state of the block
 	tblBlockBack = "gb" // goal, gate, todo

@@ -16,6 +16,7 @@ func (v *Counts) sound() bool    { return *v != Counts{} }
 func (v *Person) sound() bool    { return v.ID != "" }
 func (v *Principal) sound() bool { return v.Person != "" }
 func (v *LinkCode) sound() bool  { return v.Digest != "" }
+func (v *Grant) sound() bool     { return v.ID != "" && v.Expires > 0 }
 func (v *Head) sound() bool      { return v.Seq > 0 && v.Hash != "" }
 
 func (v *Reservation) sound() bool { return v.Agent != "" }
@@ -63,5 +64,5 @@ func (e *Event) sound() bool {
 		(e.Todo == nil || e.Todo.sound()) && (e.Claim == nil || e.Claim.sound()) && (e.Gate == nil || e.Gate.sound()) &&
 		(e.Evidence == nil || e.Evidence.sound()) && (e.Turn == nil || e.Turn.sound()) && (e.Run == nil || e.Run.sound()) &&
 		(e.Reservation == nil || e.Reservation.sound()) && (e.Spend == nil || e.Spend.sound()) && (e.Person == nil || e.Person.sound()) &&
-		(e.Principal == nil || e.Principal.sound()) && (e.LinkCode == nil || e.LinkCode.sound())
+		(e.Grant == nil || e.Grant.sound()) && (e.Principal == nil || e.Principal.sound()) && (e.LinkCode == nil || e.LinkCode.sound())
 }

@@ -90,6 +90,9 @@ func (t *tables) apply(e *Event) {
 	if v := e.Principal; v != nil {
 		t.put(v, tblPrincipal, v.Platform, v.Connection, v.Tenant, v.User)
 	}
+	if v := e.Grant; v != nil {
+		t.put(v, tblGrant, v.Goal, v.ID)
+	}
 	if v := e.LinkCode; v != nil {
 		t.put(v, tblLinkCode, v.Digest)
 	}
@@ -217,6 +220,9 @@ func (t *tables) applyClaim(v *Claim) {
 func (t *tables) applyGate(e *Event, v *Gate) {
 	old := t.Gate(v.Goal, v.ID)
 	t.put(v, tblGate, v.Goal, v.ID)
+	if v.Scope != "" && old == nil {
+		t.mark(v.ID, tblScopeGate, v.Goal, v.Scope)
+	}
 	openKey := []string{tblGateOpen, v.Goal, strconv.Itoa(int(v.Severity)), store.I64(v.Created), v.ID}
 	if old == nil {
 		t.mark(v.Goal, tblGateGoal, v.ID)
@@ -234,6 +240,8 @@ func (t *tables) applyGate(e *Event, v *Gate) {
 	switch {
 	case e.Type == GateTaken:
 		t.untake(v)
+	case e.Type == GateJoined:
+		t.setBlock(v, blockState(v))
 	case e.Type == GateReleased:
 		t.release(v)
 	case old.Status == v.Status:
@@ -249,8 +257,11 @@ func (t *tables) applyGate(e *Event, v *Gate) {
 // setBlock writes the state of a gate's block on all it holds back.
 func (t *tables) setBlock(v *Gate, state string) {
 	todos := t.BlockedBy(v.Goal, v.ID, backMax)
-	if state == GateOpen {
-		todos = v.Blocks.Todos
+	for _, id := range v.Blocks.Todos {
+		// A todo that ended lets go of its gates for good.
+		if o := t.Todo(v.Goal, id); o != nil && (o.Status == TodoOpen || o.Status == TodoDeferred) && !slices.Contains(todos, id) {
+			todos = append(todos, id)
+		}
 	}
 	for _, id := range todos {
 		t.mark(state, tblBlock, v.Goal, id, v.ID)
@@ -262,8 +273,20 @@ func (t *tables) setBlock(v *Gate, state string) {
 	}
 }
 
+// blockState is how a gate's block stands on what joins it.
+func blockState(v *Gate) string {
+	if v.Status == GateAnswered {
+		return v.Answer.Outcome
+	}
+	return GateOpen
+}
+
 func (t *tables) release(v *Gate) {
+	approved := v.Scope != "" && v.Status == GateAnswered && v.Answer.Outcome == Approve
 	for _, id := range t.BlockedBy(v.Goal, v.ID, backMax) {
+		if approved {
+			t.mark("", tblScopeDone, v.Goal, id, v.Scope)
+		}
 		t.del(tblBlock, v.Goal, id, v.ID)
 		t.del(tblBlockBack, v.Goal, v.ID, id)
 		t.place(v.Goal, id)

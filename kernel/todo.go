@@ -16,6 +16,7 @@ type AddTodo struct {
 	After        []string `json:"after,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"`
 	Write        []string `json:"write,omitempty"`
+	Scopes       []string `json:"scopes,omitempty"` // approvals it needs; what nobody approved yet is asked for
 	Excluded     []string `json:"excluded_agents,omitempty"`
 	Deferred     bool     `json:"deferred,omitempty"`
 	ResumeWhen   string   `json:"resume_when,omitempty"`
@@ -44,7 +45,12 @@ func (c *AddTodo) decide(r *reader, e *env) (*decided, error) {
 		return nil, err
 	}
 	v.AddedBy = by
-	return &decided{changed: true, events: []Event{{Type: TodoAdded, Goal: g.ID, Subject: v.ID, Todo: v}}, result: todoResult(v)}, nil
+	events := append([]Event{{Type: TodoAdded, Goal: g.ID, Subject: v.ID, Todo: v}}, r.askScopes(e, v, by)...)
+	result := todoResult(v)
+	for _, ev := range events[1:] {
+		result["gate_id"] = ev.Subject // the newest gate it waits for
+	}
+	return &decided{changed: true, events: events, result: result}, nil
 }
 
 func todoResult(v *Todo) map[string]any {
@@ -67,6 +73,9 @@ func (c *AddTodo) todo(r *reader, g *Goal, e *env) (*Todo, error) {
 		checkList("capability", v.Capabilities, 80), checkGlobs(v.Write), checkResume(v.ResumeWhen), checkArgv(v.Validation),
 	)
 	if err != nil {
+		return nil, err
+	}
+	if v.Scopes, err = normalScopes(c.Scopes); err != nil {
 		return nil, err
 	}
 	if len(v.After) == 0 {

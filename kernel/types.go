@@ -91,6 +91,7 @@ type Todo struct {
 	After        []string  `json:"after,omitempty"`
 	Capabilities []string  `json:"capabilities,omitempty"`
 	Write        []string  `json:"write,omitempty"`
+	Scopes       []string  `json:"scopes,omitempty"` // approvals it needs, kind:granularity:key
 	Excluded     []string  `json:"excluded_agents,omitempty"`
 	ResumeWhen   string    `json:"resume_when,omitempty"`
 	Watch        *Watch    `json:"watch,omitempty"`
@@ -188,6 +189,7 @@ type Gate struct {
 	Why      string   `json:"why,omitempty"`
 	Options  []Option `json:"options"`
 	Kind     string   `json:"kind"`
+	Scope    string   `json:"scope,omitempty"` // what an approval approves
 	Blocks   Blocks   `json:"blocks"`
 	Advisory bool     `json:"advisory,omitempty"`
 	Severity Priority `json:"severity"`
@@ -205,6 +207,7 @@ type Gate struct {
 	Notified bool     `json:"notified,omitempty"`
 	Taken    *Taken   `json:"taken,omitempty"`
 	Released []string `json:"released,omitempty"` // todos its end let go
+	Lifted   bool     `json:"lifted,omitempty"`   // an owner lifted what it held back
 	Note     string   `json:"note,omitempty"`
 	Revision uint64   `json:"revision"`
 	Created  int64    `json:"created"`
@@ -213,11 +216,7 @@ type Gate struct {
 
 // Protected kinds always reach a human and take two presses.
 func (g *Gate) Protected() bool {
-	switch g.Kind {
-	case "production", "publish", "permission", "destructive":
-		return true
-	}
-	return false
+	return protectedKind(g.Kind)
 }
 
 // Expired says whether an open gate's date has passed.

@@ -19,6 +19,7 @@ type Gate struct {
 	Options   []Option           `json:"options"`
 	Kind      string             `json:"kind"`
 	Protected bool               `json:"protected"`
+	Scope     string             `json:"scope,omitempty"`
 	Severity  kernel.Priority    `json:"severity"`
 	Blocks    GateBlocks         `json:"blocks"`
 	Evidence  []Evidence         `json:"evidence,omitempty"`
@@ -61,7 +62,7 @@ type TodoRef struct {
 // GateOf derives what is shown about a gate.
 func GateOf(r *kernel.Reader, v *kernel.Gate) Gate {
 	g := Gate{
-		ID: v.ID, Code: v.Code, Goal: v.Goal, Question: v.Question, Why: v.Why, AskedBy: v.AskedBy, Kind: v.Kind, Protected: v.Protected(),
+		ID: v.ID, Code: v.Code, Goal: v.Goal, Question: v.Question, Why: v.Why, AskedBy: v.AskedBy, Kind: v.Kind, Protected: v.Protected(), Scope: v.Scope,
 		Severity: v.Severity, Evidence: evidenceList(r, v.Goal, v.Evidence), Fallback: v.Fallback, Status: v.Status, Answer: v.Answer,
 		Taken: v.Taken, Enforced: "advisory", Digest: v.Digest, Revision: v.Revision, Asked: v.Created, Expires: v.Expires, AsOf: r.Now(),
 		Language: "en", GoalTitle: v.Goal,
@@ -170,4 +171,48 @@ func (q *GateOne) run(r *kernel.Reader) (any, error) {
 		return nil, kernel.Errorf(kernel.NotFound, "gate_not_found", "there is no gate %q", q.Gate).Try("loopx gate list")
 	}
 	return GateOf(r, v), nil
+}
+
+// Grants lists the standing approvals of a goal.
+type Grants struct {
+	Goal string `json:"goal"`
+}
+
+// GrantsView is the answer to Grants.
+type GrantsView struct {
+	GoalID string      `json:"goal_id"`
+	Grants []GrantView `json:"grants"`
+}
+
+// GrantView is one grant with how it stands.
+type GrantView struct {
+	ID      string `json:"grant_id"`
+	Scope   string `json:"scope"`
+	Gate    string `json:"gate_id"`
+	By      string `json:"by"`
+	Status  string `json:"status"` // live, expired, revoked
+	Created int64  `json:"created"`
+	Expires int64  `json:"expires"`
+}
+
+// Name implements Query.
+func (*Grants) Name() string { return "grants" }
+
+func (q *Grants) run(r *kernel.Reader) (any, error) {
+	g, err := goalOf(r, q.Goal)
+	if err != nil {
+		return nil, err
+	}
+	out := GrantsView{GoalID: g.ID, Grants: []GrantView{}}
+	for _, v := range r.Grants(g.ID) {
+		status := "live"
+		switch {
+		case v.Revoked > 0:
+			status = "revoked"
+		case !v.Live(r.Now()):
+			status = "expired"
+		}
+		out.Grants = append(out.Grants, GrantView{ID: v.ID, Scope: v.Scope, Gate: v.Gate, By: v.By, Status: status, Created: v.Created, Expires: v.Expires})
+	}
+	return out, nil
 }

@@ -25,6 +25,7 @@ type Todo struct {
 	BlockedBy  []GateRef        `json:"blocked_by,omitempty"`
 	WaitsFor   []string         `json:"waits_for,omitempty"`
 	After      []string         `json:"after,omitempty"`
+	Scopes     []string         `json:"scopes,omitempty"`
 	Excluded   []string         `json:"excluded_agents,omitempty"`
 	ResumeWhen string           `json:"resume_when,omitempty"`
 	Watch      *kernel.Watch    `json:"watch,omitempty"`
@@ -78,7 +79,7 @@ func evidenceList(r *kernel.Reader, goal string, ids []string) []Evidence {
 func TodoOf(r *kernel.Reader, v *kernel.Todo) Todo {
 	t := Todo{
 		ID: v.ID, Goal: v.Goal, Title: v.Title, Body: v.Body, Class: v.Class, Priority: v.Priority, Status: v.Status,
-		After: v.After, Excluded: v.Excluded, ResumeWhen: v.ResumeWhen, Watch: v.Watch, Validation: v.Validation,
+		After: v.After, Scopes: v.Scopes, Excluded: v.Excluded, ResumeWhen: v.ResumeWhen, Watch: v.Watch, Validation: v.Validation,
 		Note: v.Note, Done: v.Done, Superseded: v.SupersededBy, AddedBy: v.AddedBy, Revision: v.Revision, Created: v.Created, Updated: v.Updated,
 		WaitsFor: r.WaitsFor(v.Goal, v.ID), Evidence: evidenceList(r, v.Goal, v.Evidence),
 	}

@@ -1,0 +1,249 @@
+package kernel
+
+import (
+	"slices"
+	"strings"
+
+	"loopx/kernel/store"
+)
+
+// Grant is a standing approval: what an approved gate of a goal-wide scope
+// leaves behind. It is no wider than what was asked.
+type Grant struct {
+	ID      string `json:"id"`
+	Goal    string `json:"goal"`
+	Scope   string `json:"scope"`
+	Gate    string `json:"gate"`
+	Digest  string `json:"digest"` // of the gate as it was approved
+	By      string `json:"by"`
+	Created int64  `json:"created"`
+	Expires int64  `json:"expires"`
+	Revoked int64  `json:"revoked,omitempty"`
+}
+
+// Live says whether a grant counts at a time.
+func (g *Grant) Live(now int64) bool { return g.Revoked == 0 && now < g.Expires }
+
+// grantMS is how long a standing approval lasts.
+const grantMS = 30 * dayMS
+
+// grantsMost bounds the grants of a goal that are kept.
+const grantsMost = 256
+
+// scopeMax bounds the scopes one todo needs.
+const scopeMax = 8
+
+// parseScope reads kind:granularity:key and normalises the kind.
+func parseScope(s string) (kind, granularity, key string, err error) {
+	parts := strings.SplitN(s, ":", 3)
+	bad := Errorf(Invalid, "bad_scope", "scope %s must be kind:granularity:key, as publish:goal:website", show(s))
+	if len(parts) != 3 {
+		return "", "", "", bad
+	}
+	kind, granularity, key = parts[0], parts[1], parts[2]
+	if kind == "public_claim" {
+		kind = "publish"
+	}
+	if !slices.Contains(gateKinds(), kind) || rank(granularity) < 0 || checkToken("scope", key, 120) != nil {
+		return "", "", "", bad
+	}
+	return kind, granularity, key, nil
+}
+
+// gateKinds are the kinds of gates and scopes; the last four are protected.
+func gateKinds() []string {
+	return []string{"private_read", "write_scope", "resource", "direction", "other", "production", "publish", "permission", "destructive"}
+}
+
+func protectedKind(kind string) bool { return slices.Index(gateKinds(), kind) >= 5 }
+
+// rank orders granularities from narrow to broad. For now an action is its lane
+// and a project is everything.
+func rank(granularity string) int {
+	switch granularity {
+	case "action", "lane":
+		return 0
+	case "goal":
+		return 1
+	case "project", "global":
+		return 2
+	}
+	return -1
+}
+
+// normalScopes checks a todo's needs and writes each in one way.
+func normalScopes(list []string) ([]string, error) {
+	if len(list) > scopeMax {
+		return nil, Errorf(Invalid, "too_many", "a todo needs at most %d scopes", scopeMax)
+	}
+	var out []string
+	for _, s := range list {
+		kind, g, key, err := parseScope(s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, kind+":"+g+":"+key)
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	return uniq(out), nil
+}
+
+// scopeCovers: same kind, the same key or an owner's *, at least as broad.
+func scopeCovers(have, need string) bool {
+	hk, hg, hkey, err1 := parseScope(have)
+	nk, ng, nkey, err2 := parseScope(need)
+	return err1 == nil && err2 == nil && hk == nk && (hkey == nkey || hkey == "*") && rank(hg) >= rank(ng)
+}
+
+// Grants lists the grants of a goal, revoked and expired ones included.
+func (r *Reader) Grants(goal string) []*Grant {
+	return rows[Grant](r, under(grantsMost, tblGrant, goal))
+}
+
+// covered says whether a need of a todo is approved now: by a standing grant, or
+// by the answer to the gate that asked for this todo.
+func (r *Reader) covered(v *Todo, scope string) bool {
+	if r.raw(store.Key(tblScopeDone, v.Goal, v.ID, scope)) != nil {
+		return true
+	}
+	return slices.ContainsFunc(r.Grants(v.Goal), func(g *Grant) bool { return g.Live(r.now) && scopeCovers(g.Scope, scope) })
+}
+
+// uncovered are the needs of a todo that nobody has approved, or no longer.
+func (r *Reader) uncovered(v *Todo) []string {
+	var out []string
+	for _, s := range v.Scopes {
+		if !r.covered(v, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// askScopes opens or joins the gate of each scope that a new todo needs and
+// nobody has approved. A scope that was refused holds the todo back unasked.
+func (r *Reader) askScopes(e *env, v *Todo, by string) []Event {
+	var out []Event
+	opened := 0
+	for _, s := range v.Scopes {
+		if r.covered(v, s) {
+			continue
+		}
+		if g := r.scopeGate(v.Goal, s); g != nil {
+			out = append(out, joined(e, g, []string{v.ID}))
+			continue
+		}
+		opened++
+		kind, _, key, _ := parseScope(s)
+		g := &Gate{
+			Goal: v.Goal, Code: "G-" + utoa(uint64(r.Counts(v.Goal).Gates+opened)), Scope: s, Kind: kind,
+			Question: cutRunes("Allow "+scopeWords(kind)+" "+key+" for: "+v.Title, titleMax),
+			Options:  (&OpenGate{}).options(), Blocks: Blocks{Todos: []string{v.ID}}, Severity: v.Priority, OnTimeout: "wait",
+			Status: GateOpen, AskedBy: by, Revision: 1, Created: e.now, Updated: e.now,
+		}
+		g.Digest = g.digest()
+		for g.ID == "" || r.GoalOfGate(g.ID) != "" {
+			g.ID = e.id("gate_")
+		}
+		out = append(out, Event{Type: GateOpened, Goal: v.Goal, Subject: g.ID, Gate: g})
+	}
+	return out
+}
+
+func scopeWords(kind string) string { return strings.ReplaceAll(kind, "_", " ") }
+
+// scopeGate is the gate that a new need of a scope joins: the open one, or the
+// one whose answer was no.
+func (r *Reader) scopeGate(goal, scope string) *Gate {
+	id := r.raw(store.Key(tblScopeGate, goal, scope))
+	if id == nil {
+		return nil
+	}
+	g := r.Gate(goal, string(id))
+	if g == nil || g.Lifted || len(g.Blocks.Todos) >= blocksMax {
+		return nil
+	}
+	if g.Status == GateOpen && !g.Expired(r.now) || g.Status == GateAnswered && (g.Answer.Outcome == Reject || g.Answer.Outcome == Cancel) {
+		return g
+	}
+	return nil
+}
+
+// joined adds todos to what a gate holds back. What it asks has changed with
+// that, so a card shown before no longer answers it.
+func joined(e *env, g *Gate, todos []string) Event {
+	n := *g
+	n.Blocks.Todos = uniq(append(slices.Clone(g.Blocks.Todos), todos...))
+	n.Revision, n.Updated = g.Revision+1, e.now
+	n.Digest = n.digest()
+	return Event{Type: GateJoined, Goal: g.Goal, Subject: g.ID, Gate: &n}
+}
+
+// granted is the standing approval that an approved gate leaves, if its scope
+// reaches beyond what it blocked.
+func granted(e *env, g *Gate, by string) []Event {
+	_, granularity, _, err := parseScope(g.Scope)
+	if err != nil || rank(granularity) < 1 {
+		return nil
+	}
+	v := &Grant{ID: e.id("grant_"), Goal: g.Goal, Scope: g.Scope, Gate: g.ID, Digest: g.Digest, By: by, Created: e.now, Expires: e.now + grantMS}
+	return []Event{{Type: GrantGiven, Goal: g.Goal, Subject: v.ID, Grant: v}}
+}
+
+// floor raises a gate's kind to the most protected scope that what it blocks
+// needs: what an agent calls a thing never makes it less protected.
+func (r *Reader) floor(v *Gate) {
+	kinds := []string{v.Kind}
+	if v.Scope != "" {
+		kind, _, _, _ := parseScope(v.Scope)
+		kinds = append(kinds, kind)
+	}
+	for _, id := range v.Blocks.Todos {
+		if t := r.Todo(v.Goal, id); t != nil {
+			for _, s := range t.Scopes {
+				kind, _, _, _ := parseScope(s)
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	for _, k := range kinds {
+		if protectedKind(k) && !protectedKind(v.Kind) {
+			v.Kind = k
+		}
+	}
+}
+
+// RevokeGrant takes a standing approval back: an owner's act. Open todos that
+// rested on it cannot be taken until somebody asks again.
+type RevokeGrant struct {
+	Goal  string `json:"goal"`
+	Grant string `json:"grant"`
+}
+
+// Name implements Command.
+func (*RevokeGrant) Name() string { return "grant.revoke" }
+
+func (c *RevokeGrant) decide(r *reader, e *env) (*decided, error) {
+	g, err := r.needGoal(c.Goal)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.owner("revoking a grant"); err != nil {
+		return nil, err
+	}
+	v := get[Grant](r, tblGrant, g.ID, c.Grant)
+	if v == nil {
+		return nil, Errorf(NotFound, "grant_not_found", "there is no grant %s in %s", show(c.Grant), g.ID).Try("loopx grant list --goal-id %s", g.ID)
+	}
+	out := &decided{result: map[string]any{"grant_id": v.ID, "goal_id": g.ID, "scope": v.Scope, "status": "revoked"}}
+	if v.Revoked > 0 {
+		return out, nil
+	}
+	n := *v
+	n.Revoked = e.now
+	out.changed = true
+	out.events = []Event{{Type: GrantRevoked, Goal: g.ID, Subject: v.ID, Grant: &n}}
+	return out, nil
+}
