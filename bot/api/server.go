@@ -92,6 +92,7 @@ func (s *Server) routes() http.Handler {
 	e.GET(client.PathWatch, s.watch)
 	e.GET(client.PathInfo, s.info)
 	e.POST(client.PathPage, s.page)
+	e.GET(client.PathBackup, s.backup)
 	return e
 }
 
