@@ -82,3 +82,10 @@ func TestRebuilt(t *testing.T) {
 		t.Errorf("%d rows do not follow from the journal, want the clock alone (%v)", n, err)
 	}
 }
+
+func (w *world) read(fn func(*kernel.Reader)) {
+	w.t.Helper()
+	if err := w.k.Read(w.t.Context(), func(r *kernel.Reader) error { fn(r); return nil }); err != nil {
+		w.t.Fatal(err)
+	}
+}
