@@ -5,7 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,11 +21,53 @@ import (
 	"loopx/kernel/store/storetest"
 )
 
-// commands are the names of all commands; TestCommandsAreListed keeps it whole.
+// local is a command that never comes over a wire: only the process that holds
+// the restored file gives it.
+const local = "state.restore"
+
+// commands are the names of all commands there are: each type with a decide
+// method, by the name it gives itself.
 func commands() []string {
-	return []string{"goal.create", "goal.pause", "goal.close", "agent.register", "session.open", "session.close", "todo.add", "todo.update", "todo.claim",
-		"todo.complete", "todo.supersede", "gate.open", "gate.answer", "gate.withdraw", "gate.release", "gate.notified", "turn.open", "refresh",
-		"quota.spend", "link.code", "link.redeem", "link.settle"}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		panic(err)
+	}
+	decides, names := map[string]bool{}, map[string]string{}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			panic(err)
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || len(fn.Recv.List) != 1 {
+				continue
+			}
+			star, ok := fn.Recv.List[0].Type.(*ast.StarExpr)
+			if !ok {
+				continue
+			}
+			typ := star.X.(*ast.Ident).Name
+			switch fn.Name.Name {
+			case "decide":
+				decides[typ] = true
+			case "Name":
+				if ret, ok := fn.Body.List[0].(*ast.ReturnStmt); ok {
+					if lit, ok := ret.Results[0].(*ast.BasicLit); ok {
+						names[typ], _ = strconv.Unquote(lit.Value)
+					}
+				}
+			}
+		}
+	}
+	var out []string
+	for typ, name := range names {
+		if decides[typ] && name != local {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // filled is a value of a command's type with something in every field.
@@ -53,6 +101,9 @@ func filled(t testing.TB, v any) {
 }
 
 func TestCommandsAreListed(t *testing.T) {
+	if n := len(commands()); n < 26 {
+		t.Fatalf("%d commands were found: %v", n, commands())
+	}
 	for _, name := range commands() {
 		c := kernel.NewCommand(name)
 		if c == nil || c.Name() != name {
@@ -68,8 +119,10 @@ func TestCommandsAreListed(t *testing.T) {
 			t.Fatalf("%s with every field set comes back as %s, %v", name, asJSON(back), err)
 		}
 	}
-	if kernel.NewCommand("todo.steal") != nil {
-		t.Fatal("an unknown name gives a command")
+	for _, name := range []string{"todo.steal", "", "Todo.Add", local} {
+		if kernel.NewCommand(name) != nil {
+			t.Fatalf("the name %q gives a command", name)
+		}
 	}
 }
 
@@ -91,8 +144,9 @@ func wild() map[string]string {
 }
 
 func TestWildJSON(t *testing.T) {
+	names := commands()
 	for name, in := range wild() {
-		for _, cmd := range commands() {
+		for _, cmd := range names {
 			c, err := kernel.DecodeCommand(cmd, []byte(in))
 			if e := kernel.AsError(err); e == nil || e.Class != kernel.Invalid || e.Code != "bad_json" || badWords(e) != "" {
 				t.Errorf("%s, %s: %s %v", name, cmd, asJSON(c), err)
@@ -176,7 +230,8 @@ func accepted(t *testing.T, data []byte, v any, decode func([]byte) (any, error)
 }
 
 func FuzzDecodeCommand(f *testing.F) {
-	for i, name := range commands() {
+	names := commands()
+	for i, name := range names {
 		c := kernel.NewCommand(name)
 		filled(f, c)
 		f.Add(i, []byte(asJSON(c)))
@@ -204,7 +259,7 @@ func FuzzDecodeCommand(f *testing.F) {
 		if i < 0 {
 			t.Skip()
 		}
-		name := commands()[i%len(commands())]
+		name := names[i%len(names)]
 		c, err := kernel.DecodeCommand(name, data)
 		if err != nil {
 			if e := kernel.AsError(err); e.Class != kernel.Invalid || badWords(e) != "" || len(e.Message) > 400 {

@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,9 +13,9 @@ import (
 // office is a goal in which one command of every name can pass.
 type office struct {
 	*world
-	free, held, wait, gated, parked, done string // todos
-	gate, old                             string // open, withdrawn
-	token                                 string // of held
+	free, held, wait, gated, parked, done, watch string // todos
+	gate, old                                    string // open, withdrawn
+	token                                        string // of held
 }
 
 func newOffice(t testing.TB) *office {
@@ -29,6 +30,7 @@ func newOffice(t testing.TB) *office {
 	o.wait = o.todo("later", 2, o.free)
 	o.parked = o.do(&kernel.AddTodo{Goal: "site", Title: "parked", Deferred: true, ResumeWhen: "event:x"}, cli())["todo_id"].(string)
 	o.done = o.todo("done", 3)
+	o.watch = o.do(&kernel.AddTodo{Goal: "site", Title: "watch", Class: "monitor", CadenceMS: 60_000, WatchOnly: true}, cli())["todo_id"].(string)
 	o.do(&kernel.CompleteTodo{Goal: "site", Agent: "bob", Todo: o.done}, cli())
 	o.gate = o.do(&kernel.OpenGate{Goal: "site", Agent: "ann", Question: "Publish?", Todos: []string{o.gated}}, cli())["gate_id"].(string)
 	o.old = o.do(&kernel.OpenGate{Goal: "site", Agent: "ann", Question: "Old?", Todos: []string{o.parked}}, cli())["gate_id"].(string)
@@ -69,6 +71,14 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 		return &kernel.CompleteTodo{Goal: "site", Agent: "ann", Todo: o.held, Turn: "t1", Evidence: []kernel.EvidenceArg{{Summary: "s"}}}, cli()
 	case "todo.supersede":
 		return &kernel.SupersedeTodo{Goal: "site", Agent: "ann", Todo: o.held, Turn: "t1", Next: "instead"}, cli()
+	case "goal.configure":
+		return &kernel.ConfigureGoal{Goal: "site", Title: &note, Objective: &note, Repo: &note, Write: &[]string{"a/**"}, NonGoals: &[]string{"fame"}}, owner()
+	case "todo.transfer":
+		return &kernel.TransferTodo{Goal: "site", Agent: "ann", Todo: o.held, To: "bob", Note: "yours"}, cli()
+	case "monitor.poll":
+		return &kernel.PollMonitor{Goal: "site", Agent: "bob", Todo: o.watch, Material: true, Hash: "h", Next: "look into it", Note: "red", Evidence: []kernel.EvidenceArg{{Summary: "s"}}}, cli()
+	case "event.fire":
+		return &kernel.FireEvent{Goal: "site", Key: "x"}, cli()
 	case "gate.open":
 		return &kernel.OpenGate{Goal: "site", Agent: "ann", Question: "Go?", Todos: []string{o.free}, Options: []kernel.Option{{ID: "a", Label: "A"}}, Evidence: []kernel.EvidenceArg{{Summary: "s"}}}, cli()
 	case "gate.answer":
@@ -95,11 +105,21 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 	return nil, kernel.Options{}
 }
 
+// elsewhere are commands that have their own world in other tests.
+func elsewhere() []string { return []string{"grant.revoke"} }
+
 // Each command of the office passes: what the next test changes is what is refused.
 func TestEveryCommandPasses(t *testing.T) {
 	for _, name := range commands() {
 		o := newOffice(t)
 		cmd, opt := o.one(name)
+		if cmd == nil && slices.Contains(elsewhere(), name) {
+			continue
+		}
+		if cmd == nil {
+			t.Errorf("the office has no %s", name)
+			continue
+		}
 		o.do(cmd, opt)
 		o.replays()
 	}
@@ -134,6 +154,9 @@ func TestHostileText(t *testing.T) {
 	for _, name := range commands() {
 		o := newOffice(t)
 		cmd, _ := o.one(name)
+		if cmd == nil {
+			continue
+		}
 		var paths []string
 		eachString(reflect.ValueOf(cmd), name, func(p string, _ reflect.Value) { paths = append(paths, p) })
 		for _, path := range paths {

@@ -293,11 +293,16 @@ func keyOf(cmd Command, opt Options) (key, payload string, err error) {
 	if key == "" {
 		return "", "", nil
 	}
+	asked := any(cmd)
+	if c, ok := cmd.(*OpenTurn); ok && opt.Key == "" {
+		// A turn is asked about again with whatever the session has by then.
+		asked = []any{c.Goal, c.Agent, c.Turn, c.Claim}
+	}
 	return key, digest(struct {
 		Name string
-		Cmd  Command
+		Cmd  any
 		By   string
-	}{cmd.Name(), cmd, opt.By.Kind + ":" + opt.By.ID}), nil
+	}{cmd.Name(), asked, opt.By.Kind + ":" + opt.By.ID}), nil
 }
 
 func randomIDs() func(string) string { return func(p string) string { return NewID(p, 8) } }

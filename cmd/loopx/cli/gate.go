@@ -19,7 +19,7 @@ func gateCmd(a *app) *cobra.Command {
 func gateOpen(a *app) *cobra.Command {
 	var s scope
 	var options, consequences, proof []string
-	var severity, expires, askOf, scopeOf string
+	var severity, expires, askOf string
 	c := &kernel.OpenGate{}
 	return a.verbOf("open", "ask a person a question and say what waits for the answer", func(f *pflag.FlagSet) {
 		a.scopeFlags(f, &s)
@@ -39,16 +39,11 @@ func gateOpen(a *app) *cobra.Command {
 		f.StringVar(&c.Fallback, "fallback", "", "what goes on meanwhile, in words")
 		f.StringArrayVar(&proof, "evidence", nil, "proof for the person; may be repeated")
 		f.StringVar(&askOf, "ask", "owner", "")
-		f.StringVar(&scopeOf, "scope", "", "")
-		for _, name := range []string{"ask", "scope"} {
-			_ = f.MarkHidden(name)
-		}
+		f.StringVar(&c.Scope, "scope", "", "what an approval approves, kind:granularity:key; goal-wide ones stand for 30 days")
+		_ = f.MarkHidden("ask")
 	}, func() error {
 		if askOf != "owner" {
 			return notYet("--ask", "leave it out: the owner is asked")
-		}
-		if scopeOf != "" {
-			return notYet("--scope", "name what waits with --blocks-todo, --blocks-agent or --blocks-goal")
 		}
 		c.Goal, c.Agent = s.goal, s.agent
 		var err error

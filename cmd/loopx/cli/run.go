@@ -86,6 +86,7 @@ func verbs() []verb {
 		{"register-agent", work, "the same as agent register", registerAgentCmd},
 		{"todo", work, "add, claim, update, complete, supersede, list, show todos", todoCmd},
 		{"gate", decide, "open, answer, list, show, withdraw, release gates", gateCmd},
+		{"grant", decide, "list and revoke standing approvals", grantCmd},
 		{"link", decide, "link your chat account with a one-time code", linkCmd},
 		{"tick", turn, "open a turn and claim its todo in one step", tickCmd},
 		{"quota", turn, "should-run, spend-slot, status", quotaCmd},

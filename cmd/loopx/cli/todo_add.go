@@ -47,13 +47,12 @@ func todoAdd(a *app) *cobra.Command {
 		f.StringVar(&x.cmd.Note, "note", "", "note")
 		f.StringVar(&x.validationJSON, "validation-command-json", "", "program that must pass before completion, as a JSON array")
 		f.StringVar(&x.validation, "validation-command", "", "the same, as words without quotes")
-		f.StringArrayVar(&x.needScopes, "required-decision-scope", nil, "")
+		f.StringArrayVar(&x.cmd.Scopes, "needs-scope", nil, "approval it needs, kind:granularity:key (publish:goal:website); may be repeated")
+		f.StringArrayVar(&x.needScopes, "required-decision-scope", nil, "the same as --needs-scope")
 		f.StringVar(&x.blocksAgent, "blocks-agent", "", "of a gate: whose lane it holds back")
 		f.StringVar(&x.unblocks, "unblocks-todo-id", "", "of a gate: the todo it holds back")
 		f.BoolVar(&x.global, "global-gate", false, "of a gate: it holds the whole goal back")
-		for _, name := range []string{"monitor-target-key", "required-decision-scope"} {
-			_ = f.MarkHidden(name)
-		}
+		_ = f.MarkHidden("monitor-target-key")
 		a.acceptUnused(f, todoFlags)
 	}, afterDash, func(rest []string) error { return a.add(x, rest) })
 }
@@ -83,9 +82,7 @@ func (a *app) add(x *addArgs, rest []string) error {
 			return err
 		}
 	}
-	if len(x.needScopes) > 0 {
-		return notYet("--required-decision-scope", "open the gate itself: loopx gate open --goal-id "+show(x.goal, 64)+" --question TEXT --blocks-todo ID")
-	}
+	x.cmd.Scopes = append(x.cmd.Scopes, x.needScopes...)
 	switch x.role + " " + x.class {
 	case "user user_gate":
 		return a.addGate(x, title, body, p)
