@@ -102,21 +102,7 @@ type draft struct {
 // write brings one item up to date outside. An error means that the outcome
 // could not be recorded; the platform's failures are recorded as such.
 func (o *outbox) write(ctx context.Context, id string) error {
-	var it *inbox.Item
-	var look bool
-	var d *draft
-	err := o.k.Store().Update(ctx, func(tx store.Tx) (err error) {
-		if it, look, err = inbox.Over(tx).Start(id); err != nil || it == nil {
-			return err
-		}
-		d, err = o.draw(tx, it)
-		if err == nil && it.Message != "" && d.drawn == it.Drawn {
-			// Nothing of it would look different: record that, write nothing.
-			_, err = inbox.Over(tx).Wrote(id, it.Message, it.Drawn, d.want)
-			it = nil
-		}
-		return err
-	})
+	it, look, d, err := o.begin(ctx, id)
 	if err != nil || it == nil {
 		return err
 	}
@@ -141,6 +127,41 @@ func (o *outbox) write(ctx context.Context, id string) error {
 		}
 		return err
 	})
+}
+
+// begin draws an item and, when nothing of it is outside yet, records that a
+// write starts. It returns no item when there is nothing to write.
+func (o *outbox) begin(ctx context.Context, id string) (it *inbox.Item, look bool, d *draft, err error) {
+	err = o.k.Store().View(ctx, func(tx store.ReadTx) (err error) {
+		if it, err = inbox.Load(tx, id); err != nil || it == nil || it.Message == "" {
+			return err
+		}
+		d, err = o.draw(tx, it)
+		return err
+	})
+	switch {
+	case err != nil || it == nil:
+		return nil, false, nil, err
+	case it.Message == "":
+		err = o.k.Store().Update(ctx, func(tx store.Tx) (err error) {
+			if it, look, err = inbox.Over(tx).Start(id); err != nil || it == nil {
+				return err
+			}
+			d, err = o.draw(tx, it)
+			return err
+		})
+		return it, look, d, err
+	case it.Due == 0 || it.State == inbox.Dead:
+		return nil, false, nil, nil
+	case d.drawn != it.Drawn:
+		return it, false, d, nil
+	}
+	// Nothing of it would look different: record that, write nothing.
+	err = o.k.Store().Update(ctx, func(tx store.Tx) error {
+		_, err := inbox.Over(tx).Wrote(id, it.Message, it.Drawn, d.want)
+		return err
+	})
+	return nil, false, nil, err
 }
 
 func (o *outbox) failed(ctx context.Context, id string, err error) error {
@@ -190,8 +211,7 @@ func (o *outbox) put(ctx context.Context, it *inbox.Item, look bool, d *draft) (
 	return ref, o.adapter.Update(ctx, ref, d.out)
 }
 
-// draw renders the newest state of an item in the same transaction that starts
-// the write.
+// draw renders the newest state of an item.
 func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 	d := &draft{want: it.Want, out: chat.Outgoing{Key: it.Key, Place: it.Place, Text: it.Text}}
 	if it.Kind == inbox.GateCard {

@@ -34,8 +34,10 @@ func Next(tx store.ReadTx, connection string, now int64, limit int) (due []*Item
 	return due, 0, nil
 }
 
-// Start records that a write of an item begins. What it returns tells the
-// worker what to do: look first when an earlier write may already be outside.
+// Start records that the first write of an item begins. What it returns tells
+// the worker what to do: look first when an earlier write may already be
+// outside. A message that is outside needs no such mark: repeating an update is
+// harmless.
 func (t *Tx) Start(id string) (it *Item, look bool, err error) {
 	it, err = Load(t.tx, id)
 	if err != nil || it == nil || it.Due == 0 || it.State == Dead {
@@ -46,7 +48,6 @@ func (t *Tx) Start(id string) (it *Item, look bool, err error) {
 	if it.First == 0 {
 		it.First = t.now
 	}
-	it.Tries++
 	// Due stays: a crash from here on finds it again.
 	return it, look, t.put(it, tblItem, it.ID)
 }
@@ -74,6 +75,7 @@ func (t *Tx) Failed(id string, kind chat.ErrorKind, after time.Duration, why str
 		return err
 	}
 	it.Why = why
+	it.Tries++
 	switch kind {
 	case chat.Gone, chat.Invalid:
 		it.State = Dead

@@ -120,14 +120,18 @@ func (t *Tx) step(k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor kernel
 		return out, err
 	}
 	out.Code, out.Receipt, it.Confirm = "answered", rec, nil
-	if after := get(r, g); after != nil {
-		out.Gate = after
+	if err := t.put(it, tblItem, it.ID); err != nil {
+		return out, err
 	}
-	return out, t.put(it, tblItem, it.ID)
+	after := r.Gate(g.Goal, g.ID) // read again through the same transaction
+	if after == nil {
+		return out, r.Err()
+	}
+	out.Gate = after
+	// The copies are made dirty here and not first by the projector: the person
+	// who pressed is looking at one.
+	return out, t.show(after, nil)
 }
-
-// get reads the gate again through the same transaction.
-func get(r *kernel.Reader, g *kernel.Gate) *kernel.Gate { return r.Gate(g.Goal, g.ID) }
 
 func optionOutcome(g *kernel.Gate, id string) string {
 	for _, o := range g.Options {
