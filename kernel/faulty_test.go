@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 
 	"loopx/kernel/store"
+	"loopx/kernel/store/storetest"
 )
 
 var errInjected = errors.New("the process died here")
@@ -148,3 +150,20 @@ type bothWrite struct {
 
 func (t bothWrite) Put(k, v []byte) error { return errors.Join(t.f.Put(k, v), t.m.Put(k, v)) }
 func (t bothWrite) Delete(k []byte) error { return errors.Join(t.f.Delete(k), t.m.Delete(k)) }
+
+// copyStore is a copy of a store with one row changed.
+func copyStore(t testing.TB, st store.Store, key, val string) store.Store {
+	t.Helper()
+	to := storetest.NewModel(nil)
+	err := st.View(t.Context(), func(from store.ReadTx) error {
+		return to.Update(t.Context(), func(tx store.Tx) error {
+			var bad error
+			err := from.Scan(store.Range{Limit: 1 << 20}, func(k, v []byte) bool { bad = tx.Put(k, v); return bad == nil })
+			return errors.Join(err, bad, tx.Put([]byte(key), []byte(val)))
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
