@@ -1,7 +1,8 @@
 package kernel
 
 import (
-	"encoding/json"
+	"strconv"
+	"strings"
 
 	"loopx/kernel/store"
 )
@@ -18,10 +19,10 @@ type Clock interface {
 // Deadlines that were given as durations live on it, so that a step of the wall
 // clock neither ends nor extends a lease, while suspend does count.
 type clockRow struct {
-	Boot   string `json:"boot"`
-	BootMS int64  `json:"boot_ms"`
-	Wall   int64  `json:"wall"`
-	Steady int64  `json:"steady"`
+	Boot   string // without spaces; empty when the system has none
+	BootMS int64
+	Wall   int64
+	Steady int64
 }
 
 // stepMS is how far the wall clock may drift from the boot clock between two
@@ -48,14 +49,32 @@ func steady(last *clockRow, boot string, bootMS, wall int64) (now clockRow, step
 	return now, stepped
 }
 
+// The row is written and read with every command, so it is plain text: boot id,
+// boot ms, wall, steady.
+func (c clockRow) text() []byte {
+	b := make([]byte, 0, 96)
+	b = append(b, c.Boot...)
+	for _, n := range []int64{c.BootMS, c.Wall, c.Steady} {
+		b = append(b, ' ')
+		b = strconv.AppendInt(b, n, 10)
+	}
+	return b
+}
+
 func loadClock(tx store.ReadTx) (*clockRow, error) {
 	b, err := tx.Get(store.Key(tblClock))
 	if b == nil || err != nil {
 		return nil, err
 	}
-	var c clockRow
-	if err := json.Unmarshal(b, &c); err != nil {
+	parts := strings.Split(string(b), " ")
+	if len(parts) != 4 {
 		return nil, store.ErrCorrupt
+	}
+	c := clockRow{Boot: parts[0]}
+	for i, n := range []*int64{&c.BootMS, &c.Wall, &c.Steady} {
+		if *n, err = strconv.ParseInt(parts[i+1], 10, 64); err != nil {
+			return nil, store.ErrCorrupt
+		}
 	}
 	return &c, nil
 }

@@ -186,7 +186,7 @@ func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err err
 		return rec.Receipt, t.err
 	}
 	t.commit(rec)
-	t.put(now, tblClock)
+	t.putRaw(now.text(), store.Key(tblClock))
 	return rec.Receipt, t.err
 }
 

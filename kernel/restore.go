@@ -6,14 +6,17 @@ import (
 	"loopx/kernel/store"
 )
 
-// restoreMost bounds the rows that one RestoreState changes; it is run again
-// until nothing is left.
-const restoreMost = 200
+// restoreMost bounds the rows of a kind that one RestoreState changes; it is run
+// again until nothing is left. restoreScan bounds those it looks at.
+const (
+	restoreMost = 200
+	restoreScan = 10_000
+)
 
 // RestoreState takes out of a copy of the state what the world has moved on
 // from: leases and reserved slots end, because their holders may have gone on
-// elsewhere, and linked chat accounts wait for the owner's confirmation again,
-// because one of them may have been revoked since.
+// elsewhere; standing approvals end and linked chat accounts wait for the owner's
+// confirmation again, because one of them may have been revoked since.
 //
 // It is run on a copy before the copy becomes the state, so it has no name on
 // the wire and stands in no list.
@@ -30,7 +33,7 @@ func (c *RestoreState) decide(r *reader, e *env) (*decided, error) {
 		return nil, err
 	}
 	var events []Event
-	leases, slots, links := 0, 0, 0
+	leases, slots, links, grants := 0, 0, 0, 0
 	for _, v := range r.heldClaims(restoreMost) {
 		// The next generation, so that whoever held the old one is fenced.
 		n := Claim{Goal: v.Goal, Todo: v.Todo, Generation: v.Generation + 1}
@@ -41,7 +44,15 @@ func (c *RestoreState) decide(r *reader, e *env) (*decided, error) {
 		events = append(events, releaseSlot(v))
 		slots++
 	}
-	for _, p := range rows[Principal](r, store.Under(restoreMost*5, tblPrincipal)) {
+	for _, v := range rows[Grant](r, store.Under(restoreScan, tblGrant)) {
+		if v.Live(e.now) && grants < restoreMost {
+			n := *v
+			n.Revoked = e.now
+			events = append(events, Event{Type: GrantRevoked, Goal: n.Goal, Subject: n.ID, Grant: &n})
+			grants++
+		}
+	}
+	for _, p := range rows[Principal](r, store.Under(restoreScan, tblPrincipal)) {
 		if p.Status == "linked" && links < restoreMost {
 			n := *p
 			n.Status, n.Since = "pending", e.now
@@ -50,7 +61,7 @@ func (c *RestoreState) decide(r *reader, e *env) (*decided, error) {
 		}
 	}
 	return &decided{changed: len(events) > 0, events: events, result: map[string]any{
-		"leases_ended": leases, "slots_freed": slots, "links_suspended": links,
+		"leases_ended": leases, "slots_freed": slots, "links_suspended": links, "grants_revoked": grants,
 	}}, nil
 }
 

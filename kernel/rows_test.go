@@ -32,12 +32,7 @@ type rows struct {
 	evidence map[string]uint64 // goal -> highest number
 	journal  []string
 	head     kernel.Head
-	clock    struct {
-		Boot   string `json:"boot"`
-		BootMS int64  `json:"boot_ms"`
-		Wall   int64  `json:"wall"`
-		Steady int64  `json:"steady"`
-	}
+	clock    clockRow
 	// From the journal's events.
 	released map[string]bool   // gates that an owner released
 	lastEnd  map[string]string // goal -> continuation of its last completion
@@ -98,7 +93,7 @@ func (s *rows) row(key []string, val []byte) (err error) {
 	case "hd":
 		err = json.Unmarshal(val, &s.head)
 	case "ck":
-		err = json.Unmarshal(val, &s.clock)
+		s.clock, err = clockOf(string(val))
 	case "j":
 		s.journal = append(s.journal, string(val))
 	case "g":
@@ -219,4 +214,16 @@ func (s *rows) changes(o *rows) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// clockRow is the time of the last commit as the kernel writes it.
+type clockRow struct {
+	Boot                 string
+	BootMS, Wall, Steady int64
+}
+
+func clockOf(s string) (c clockRow, err error) {
+	_, err = fmt.Sscanf("-"+s, "%s %d %d %d", &c.Boot, &c.BootMS, &c.Wall, &c.Steady)
+	c.Boot = strings.TrimPrefix(c.Boot, "-") // an empty boot id stays a word for Sscanf
+	return c, err
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 )
@@ -10,15 +11,25 @@ import (
 // bootTime is CLOCK_BOOTTIME: it counts on while the machine sleeps.
 const bootTime = 7
 
-// Boot implements kernel.Clock.
-func (SystemClock) Boot() (string, int64) {
+// bootID names this boot. It does not change while a process lives, and a daemon
+// asks with every command.
+var bootID = sync.OnceValue(func() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+})
+
+// Boot implements kernel.Clock.
+func (SystemClock) Boot() (string, int64) {
+	boot := bootID()
+	if boot == "" {
 		return "", 0
 	}
 	var ts syscall.Timespec
 	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, bootTime, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
 		return "", 0
 	}
-	return strings.TrimSpace(string(b)), ts.Nano() / 1e6
+	return boot, ts.Nano() / 1e6
 }

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -69,6 +70,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	// The live heap is a few MiB; collecting at four times that halves the time
+	// spent collecting and stays far below any bound.
+	debug.SetGCPercent(400)
 	fs := flag.NewFlagSet("loopx-bot", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() { fmt.Fprint(stderr, usage) }
