@@ -32,6 +32,8 @@ type engine struct {
 	conns []*connection
 	log   *slog.Logger
 	now   func() time.Time
+	// looked is how far the projector has read; only it uses it.
+	looked uint64
 
 	stopAdapters func()
 	stopWriters  func()
@@ -155,25 +157,30 @@ func (e *engine) prune(ctx context.Context) error {
 	}
 }
 
-// catchUp projects until the cursor stands at the head. A look first keeps an
-// idle daemon from writing.
+// catchUp looks through what was committed and projects what shows somewhere.
 func (e *engine) catchUp(ctx context.Context) error {
 	for {
-		behind := false
+		var upto uint64
+		var shows, more bool
 		err := e.k.Read(ctx, func(r *kernel.Reader) (err error) {
-			behind, err = inbox.Behind(r.Tx(), r.Head().Seq)
+			upto, shows, more, err = inbox.Ahead(r, e.looked)
 			return err
 		})
-		if err != nil || !behind {
+		if err != nil {
 			return err
 		}
-		more := false
-		err = e.k.Store().Update(ctx, func(tx store.Tx) (err error) {
-			more, err = inbox.Over(tx).Project(e.k, e.places)
-			return err
-		})
-		if err != nil || !more {
-			return err
+		for left := shows; left; {
+			err := e.k.Store().Update(ctx, func(tx store.Tx) (err error) {
+				left, err = inbox.Over(tx).Project(e.k, e.places)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		e.looked = upto
+		if !more {
+			return nil
 		}
 	}
 }

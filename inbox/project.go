@@ -46,24 +46,8 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 	if err := r.Err(); err != nil || len(records) == 0 {
 		return false, err
 	}
-	gates := map[string]*kernel.Gate{}
-	moved := map[string]bool{} // goals in which work came, went or was released
-	for _, rec := range records {
-		for i := range rec.Events {
-			e := &rec.Events[i]
-			switch {
-			case e.Gate != nil && e.Type != kernel.GateNotified:
-				gates[e.Gate.ID] = e.Gate
-			case e.Type == kernel.TodoAdded, e.Type == kernel.TodoCompleted, e.Type == kernel.TodoSupersededBy, e.Type == kernel.TodoDeferredEvent, e.Type == kernel.TodoReopened:
-				moved[e.Goal] = true
-			case e.Type == kernel.PrincipalChanged && e.Principal.Status == "linked":
-				for _, g := range openGates(r) {
-					gates[g.ID] = g
-				}
-			}
-		}
-		after = rec.Seq
-	}
+	gates, moved := changed(r, records)
+	after = records[len(records)-1].Seq
 	for _, g := range gates {
 		now := r.Gate(g.Goal, g.ID)
 		if now == nil {
@@ -83,6 +67,62 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 	}
 	return len(records) == batch, t.put(after, tblCursor)
 }
+
+// changed are the gates that records say something about, and the goals in which
+// work came, went or was released while a gate is open.
+func changed(r *kernel.Reader, records []*kernel.Record) (gates map[string]*kernel.Gate, moved map[string]bool) {
+	gates, moved = map[string]*kernel.Gate{}, map[string]bool{}
+	for _, rec := range records {
+		for i := range rec.Events {
+			e := &rec.Events[i]
+			switch {
+			case e.Gate != nil && e.Type != kernel.GateNotified:
+				gates[e.Gate.ID] = e.Gate
+			case e.Type == kernel.TodoAdded, e.Type == kernel.TodoCompleted, e.Type == kernel.TodoSupersededBy, e.Type == kernel.TodoDeferredEvent, e.Type == kernel.TodoReopened:
+				if r.Counts(e.Goal).GatesOpen > 0 {
+					moved[e.Goal] = true
+				}
+			case e.Type == kernel.PrincipalChanged && e.Principal.Status == "linked":
+				for _, g := range openGates(r) {
+					gates[g.ID] = g
+				}
+			}
+		}
+	}
+	return gates, moved
+}
+
+// Ahead reads on from a position the caller has looked at (or from the stored
+// cursor, if that is further) and says how far it got, whether anything there
+// shows on a card, and whether more may be waiting. Most commands of agents show
+// nowhere; looking first spares a write for each of them.
+func Ahead(r *kernel.Reader, looked uint64) (upto uint64, shows, more bool, err error) {
+	cursor, err := getRow[uint64](r.Tx(), tblCursor)
+	if err != nil {
+		return 0, false, false, err
+	}
+	upto = looked
+	if cursor != nil {
+		upto = max(upto, *cursor)
+	}
+	records := r.Journal(upto, batch)
+	if err := r.Err(); err != nil || len(records) == 0 {
+		return upto, false, false, err
+	}
+	gates, moved := changed(r, records)
+	upto = records[len(records)-1].Seq
+	behind := uint64(0)
+	if cursor != nil {
+		behind = *cursor
+	}
+	// The cursor may fall behind only so far: what lies between is read again
+	// after a restart.
+	shows = len(gates)+len(moved) > 0 || upto-behind >= cursorLag
+	return upto, shows, len(records) == batch, r.Err()
+}
+
+// cursorLag is how many records the stored cursor may stay behind.
+const cursorLag = 512
 
 // refreshMost bounds the cards of a goal that are redrawn because work around
 // them moved: the most severe open gates.
@@ -129,15 +169,6 @@ func (t *Tx) copies(g *kernel.Gate) ([]*Item, error) {
 		}
 	}
 	return out, nil
-}
-
-// Behind says whether the journal has records the projector has not shown.
-func Behind(tx store.ReadTx, head uint64) (bool, error) {
-	c, err := getRow[uint64](tx, tblCursor)
-	if err != nil {
-		return false, err
-	}
-	return c == nil && head > 0 || c != nil && *c < head, nil
 }
 
 // show brings every copy of a gate up to date and adds missing ones while the
