@@ -1,0 +1,88 @@
+package lark_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"loopx/adapters/adaptertest"
+	"loopx/adapters/chat"
+	"loopx/adapters/lark"
+	sim "loopx/fixtures/sim/lark"
+)
+
+func TestSuite(t *testing.T) {
+	adaptertest.Run(t, adaptertest.Harness{New: surface})
+}
+
+func surface(t *testing.T) adaptertest.Surface {
+	s := newSim(t, sim.Options{Redeliver: []time.Duration{0, 0, 0}})
+	a := newAdapter(t, s, func(c *lark.Config) { c.Timing.Call = 500 * time.Millisecond })
+	act := func(sent sim.Sent, err error) (adaptertest.Act, error) {
+		return adaptertest.Act{ID: sent.ID, Acked: func() bool {
+			for _, e := range sent.Envelopes {
+				if !s.Acked(e) {
+					return false
+				}
+			}
+			return len(sent.Envelopes) > 0
+		}}, err
+	}
+	say := func(who chat.User, where chat.Place, text string) (adaptertest.Act, error) {
+		return act(s.Say(who.ID, where.Conversation, text), nil)
+	}
+	as := func(user string) func(chat.Place, string) (adaptertest.Act, error) {
+		return func(where chat.Place, text string) (adaptertest.Act, error) {
+			return act(s.Say(user, where.Conversation, text), nil)
+		}
+	}
+	return adaptertest.Surface{
+		Adapter: a,
+		Ann:     chat.User{Tenant: s.Tenant(), ID: "ou_ana", Kind: chat.Human},
+		Bob:     chat.User{Tenant: s.Tenant(), ID: "ou_wei", Kind: chat.Human},
+		Private: place(s.DM("ou_ana")), Group: place("oc_gen"), Side: place("oc_ops"),
+		Say: say,
+		Mention: func(who chat.User, where chat.Place, text string) (adaptertest.Act, error) {
+			return say(who, where, "<@"+s.BotID()+"> "+text)
+		},
+		Press: func(who chat.User, ref chat.Ref, id string) (adaptertest.Act, error) {
+			return act(s.PressButton(who.ID, ref.Message, id))
+		},
+		Submit: func(who chat.User, ref chat.Ref, id string, values map[string]string) (adaptertest.Act, error) {
+			return act(s.SubmitForm(who.ID, ref.Message, id, values))
+		},
+		Repeat: func() { s.Duplicate(1) },
+		SayAs: map[chat.UserKind]func(chat.Place, string) (adaptertest.Act, error){
+			chat.External: as("ou_eve"), chat.Bot: as("ou_bty"),
+		},
+		NoKind: map[chat.UserKind]string{chat.Guest: "people on Lark are of the app's tenant or of another one"},
+		Shown: func(ref chat.Ref) (string, []string, bool) {
+			m, ok := s.Message(ref.Message)
+			var ids []string
+			for _, b := range m.Buttons() {
+				ids = append(ids, b.ID())
+			}
+			return m.Shown(), ids, ok
+		},
+		Count: func(where chat.Place, text string) (n int) {
+			for _, m := range s.BotMessages(where.Conversation) {
+				if strings.Contains(m.Shown(), text) {
+					n++
+				}
+			}
+			return n
+		},
+		Notices: func(who chat.User) (out []string) {
+			for _, t := range s.Toasts(who.ID) {
+				if t.Text != "" {
+					out = append(out, t.Text)
+				}
+			}
+			return out
+		},
+		LoseAnswer: func() { s.Inject(sim.Fault{Method: "im.message.create", Kind: sim.FaultWriteHang}) },
+		BreakAuth:  s.Revoke,
+		Secrets:    []string{s.AppSecret(), "simulated-token", "simulated-access-key", "ticket-"},
+		Changed:    s.Changed,
+	}
+}
