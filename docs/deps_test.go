@@ -38,6 +38,7 @@ var rooms = []room{
 	{"adapters/console", []string{"adapters/chat"}, nil, "an adapter knows the vocabulary and its own surface; it decides nothing"},
 	{"adapters/lane", []string{"adapters/chat"}, nil, "what every adapter needs to keep a connection knows the vocabulary and no platform"},
 	{"adapters/fit", []string{"adapters/chat"}, nil, "bringing a card into limits knows the vocabulary and no platform"},
+	{"adapters/discord", []string{"adapters/chat", "adapters/lane", "adapters/fit"}, []string{"github.com/bwmarrin/discordgo", "github.com/gorilla/websocket", "github.com/yuin/goldmark"}, "an adapter knows the vocabulary and one official SDK; it decides nothing"},
 	{"adapters/slack", []string{"adapters/chat", "adapters/lane", "adapters/fit"}, []string{"github.com/slack-go/slack", "github.com/gorilla/websocket", "github.com/yuin/goldmark"}, "an adapter knows the vocabulary and one official SDK; it decides nothing"},
 
 	{"bot/client", []string{"kernel", "kernel/view"}, nil, "the CLI links it: it must start in milliseconds and stay small"},
@@ -77,7 +78,7 @@ var closures = []closure{
 		[]string{
 			"github.com/slack-go/", "github.com/bwmarrin/", "github.com/disgoorg/", "github.com/larksuite/", "github.com/gorilla/websocket",
 			"github.com/labstack/", "net/http/httptest", "github.com/modelcontextprotocol/",
-			"loopx/bot/api", "loopx/bot/workspace", "loopx/bot/cards", "loopx/adapters/slack", "loopx/fixtures",
+			"loopx/bot/api", "loopx/bot/workspace", "loopx/bot/cards", "loopx/adapters/slack", "loopx/adapters/discord", "loopx/fixtures",
 		},
 		"the CLI runs at every step of an agent: no chat SDK, no server, no protocol SDK in it",
 	},

@@ -78,6 +78,13 @@ type Surface struct {
 	Repeat func()
 	// SayAs says something as another kind of sender.
 	SayAs map[chat.UserKind]func(where chat.Place, text string) (Act, error)
+	// NoKind holds the kinds of sender that the platform does not know, each with
+	// the reason, which is printed.
+	NoKind map[chat.UserKind]string
+	// OneMark says, with its reason, that the platform is not told of each event
+	// but of one place up to which all are stored, so that a slow conversation
+	// holds the mark of all others, though not their events. Empty is the usual.
+	OneMark string
 
 	// Shown is a message as people see it, with the ids of its buttons.
 	Shown func(ref chat.Ref) (text string, buttons []string, ok bool)
