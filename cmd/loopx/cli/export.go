@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"loopx/kernel"
+	"loopx/kernel/view"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// namedMost bounds the places that a refusal of export names.
+const namedMost = 10
+
+func exportCmd(a *app) *cobra.Command {
+	var s scope
+	q := &view.Export{}
+	c := a.verbOf("export", "", func(f *pflag.FlagSet) {
+		a.goalFlag(f, &s)
+		f.BoolVar(&q.Public, "public", false, "for others: refused when something looks like a secret or a private path")
+	}, func() error {
+		q.Goal = s.goal
+		v, raw, err := askRaw[view.ExportView](a, q)
+		if err != nil {
+			return err
+		}
+		if q.Public {
+			if err := public(raw); err != nil {
+				return err
+			}
+		}
+		if len(v.Cut) > 0 {
+			fmt.Fprintf(a.opt.Err, "note: the oldest are left out of: %s\n", strings.Join(v.Cut, " "))
+		}
+		a.asJSON = true // a document has one form
+		return a.out(newFields().add(raw), nil)
+	})
+	c.Long = "Prints one goal as one JSON document: its todos, gates, evidence and runs, the oldest\n" +
+		"first. No lease token, link code or chat account stands in it. With --public it is\n" +
+		"scanned first, and refused with the places that look like a secret or a private path."
+	return c
+}
+
+// public refuses a document that others should not see, and says where.
+func public(raw json.RawMessage) error {
+	var doc any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return kernel.AsError(err)
+	}
+	found := scanDocument("", doc, newScanner())
+	if len(found) == 0 {
+		return nil
+	}
+	places := make([]string, 0, namedMost)
+	e := kernel.Errorf(kernel.Conflict, "not_public", "")
+	for i, f := range found {
+		if i < namedMost {
+			places = append(places, f.place+" ("+f.what+")")
+			e.With(f.place, f.what)
+		}
+	}
+	e.Message = count(len(found), "place looks", "places look") + " private: " + strings.Join(places, ", ")
+	if n := len(found) - namedMost; n > 0 {
+		e.Message += fmt.Sprintf(" and %d more", n)
+	}
+	return e.Try("mend those texts, or export without --public and keep it to yourself")
+}
+
+// finding is a place in a document, and what it seems to hold.
+type finding struct{ place, what string }
+
+// scanDocument looks at every text of a JSON document. Findings come in the order
+// of the document's lists, and by name within an object.
+func scanDocument(place string, v any, s *scanner) []finding {
+	var out []finding
+	switch v := v.(type) {
+	case string:
+		if what := s.scan(v); what != "" {
+			out = append(out, finding{place, what})
+		}
+	case []any:
+		for i, x := range v {
+			out = append(out, scanDocument(place+"."+strconv.Itoa(i), x, s)...)
+		}
+	case map[string]any:
+		for _, name := range sortedKeys(v) {
+			out = append(out, scanDocument(strings.TrimPrefix(place+"."+name, "."), v[name], s)...)
+		}
+	}
+	return out
+}
