@@ -102,7 +102,7 @@ func (h *Held) open(ctx context.Context, o HoldOptions) error {
 	if h.Store, err = bolt.Open(o.Home.DB(), bolt.Options{Logger: o.Logger, LockTimeout: o.Timeout}); err != nil {
 		return err
 	}
-	h.Kernel, err = kernel.Open(ctx, h.Store, client.SystemClock{})
+	h.Kernel, err = kernel.Open(ctx, h.Store, client.NewClock())
 	return err
 }
 

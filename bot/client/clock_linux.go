@@ -3,7 +3,6 @@ package client
 import (
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"unsafe"
 )
@@ -11,19 +10,21 @@ import (
 // bootTime is CLOCK_BOOTTIME: it counts on while the machine sleeps.
 const bootTime = 7
 
-// bootID names this boot. It does not change while a process lives, and a daemon
-// asks with every command.
-var bootID = sync.OnceValue(func() string {
+// bootID names this boot.
+func bootID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(b))
-})
+}
 
 // Boot implements kernel.Clock.
-func (SystemClock) Boot() (string, int64) {
-	boot := bootID()
+func (c SystemClock) Boot() (string, int64) {
+	boot := c.boot
+	if boot == "" {
+		boot = bootID()
+	}
 	if boot == "" {
 		return "", 0
 	}
