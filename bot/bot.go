@@ -11,7 +11,6 @@ import (
 
 	"loopx/adapters/chat"
 	"loopx/adapters/console"
-	"loopx/adapters/slack"
 	"loopx/bot/api"
 	"loopx/bot/client"
 	"loopx/bot/workspace"
@@ -206,7 +205,7 @@ func (b *Bot) OpenFile() string {
 	return file
 }
 
-// connect makes the adapters: one explicit line per platform.
+// connect makes the connections: the page's own, then the configured ones.
 func (b *Bot) connect() error {
 	k, log := b.held.Kernel, b.opt.Logger
 	b.engine = &engine{k: k, log: log, now: time.Now}
@@ -219,19 +218,11 @@ func (b *Bot) connect() error {
 	b.console = console.New(console.Options{Name: consoleName, Log: consoleLog{b.held.Store}})
 	add(consoleName, chat.Console, b.console, pagePerson)
 	for _, c := range b.opt.Config.Connections {
-		app, err := secret("connection "+c.Name+", app token", c.AppTokenEnv, c.AppTokenFile, b.opt.Getenv)
+		a, err := newAdapter(c, b.opt.Getenv, log)
 		if err != nil {
 			return err
 		}
-		bot, err := secret("connection "+c.Name+", bot token", c.BotTokenEnv, c.BotTokenFile, b.opt.Getenv)
-		if err != nil {
-			return err
-		}
-		a, err := slack.New(slack.Config{Name: c.Name, AppToken: app, BotToken: bot, BaseURL: c.BaseURL, Sim: c.BaseURL != "", Logger: log})
-		if err != nil {
-			return kernel.Errorf(kernel.Invalid, "bad_connection", "connection %s: %s", c.Name, err)
-		}
-		add(c.Name, chat.Slack, a, nil)
+		add(c.Name, chat.Platform(c.Platform), a, nil)
 	}
 	return nil
 }

@@ -164,8 +164,10 @@ func TestConfig(t *testing.T) {
 		"unknown table":   {"[pages]\noff = true\n", "unknown key"},
 		"not TOML":        {"a = [", "line 1"},
 		"no name":         {"[[connection]]\nplatform = \"slack\"\n", "name must be"},
-		"other platform":  {"[[connection]]\nname = \"a\"\nplatform = \"irc\"\n", "platform must be slack"},
+		"other platform":  {"[[connection]]\nname = \"a\"\nplatform = \"irc\"\n", "platform must be slack, discord or lark"},
 		"no token":        {"[[connection]]\nname = \"a\"\nplatform = \"slack\"\n", "app_token_env or app_token_file"},
+		"a stray key":     {"[[connection]]\nname = \"a\"\nplatform = \"discord\"\nbot_token_env = \"B\"\napp_id = \"x\"\n", "are for lark"},
+		"half a lark":     {"[[connection]]\nname = \"a\"\nplatform = \"lark\"\napp_id = \"x\"\n", "app_secret_env or app_secret_file"},
 		"two names":       {one("a") + one("a"), "used twice"},
 		"the page's name": {one("console"), "belongs to the local page"},
 	} {

@@ -29,12 +29,17 @@ type PageConfig struct {
 // ConnectionConfig is one bot app in one workspace or tenant.
 type ConnectionConfig struct {
 	Name     string `toml:"name"`     // a-z 0-9 - _, unique
-	Platform string `toml:"platform"` // slack
+	Platform string `toml:"platform"` // slack, discord, lark
 	// Tokens by name: an environment variable, or a file with mode 0600.
 	AppTokenEnv  string `toml:"app_token_env"`
 	AppTokenFile string `toml:"app_token_file"`
 	BotTokenEnv  string `toml:"bot_token_env"`
 	BotTokenFile string `toml:"bot_token_file"`
+	// Lark: the self-built app, and where it lives: feishu (default) or lark.
+	AppID         string `toml:"app_id"`
+	AppSecretEnv  string `toml:"app_secret_env"`
+	AppSecretFile string `toml:"app_secret_file"`
+	Domain        string `toml:"domain"`
 	// BaseURL points at a simulator on this machine; it needs the flag --sim.
 	BaseURL string `toml:"base_url"`
 }
@@ -78,16 +83,49 @@ func (c Config) check(path string) error {
 			return configError(path, at+": the name "+consoleName+" belongs to the local page")
 		case seen[n.Name]:
 			return configError(path, at+": the name "+n.Name+" is used twice")
-		case n.Platform != string(chat.Slack):
-			return configError(path, at+": platform must be slack")
-		case (n.AppTokenEnv == "") == (n.AppTokenFile == ""):
-			return configError(path, at+": give app_token_env or app_token_file, one of them")
-		case (n.BotTokenEnv == "") == (n.BotTokenFile == ""):
-			return configError(path, at+": give bot_token_env or bot_token_file, one of them")
+		}
+		if msg := n.keys(); msg != "" {
+			return configError(path, at+": "+msg)
 		}
 		seen[n.Name] = true
 	}
 	return nil
+}
+
+// keys says what is wrong with the keys of a connection for its platform.
+func (n ConnectionConfig) keys() string {
+	app, bot, secret := keyCount(n.AppTokenEnv, n.AppTokenFile), keyCount(n.BotTokenEnv, n.BotTokenFile), keyCount(n.AppSecretEnv, n.AppSecretFile)
+	lark := n.Platform == string(chat.Lark)
+	switch {
+	case n.Platform != string(chat.Slack) && n.Platform != string(chat.Discord) && !lark:
+		return "platform must be slack, discord or lark"
+	case n.Platform == string(chat.Slack) && app != 1:
+		return "give app_token_env or app_token_file, one of them"
+	case n.Platform != string(chat.Slack) && app != 0:
+		return "app_token_env and app_token_file are for slack"
+	case !lark && bot != 1:
+		return "give bot_token_env or bot_token_file, one of them"
+	case lark && bot != 0:
+		return "bot_token_env and bot_token_file are not for lark"
+	case lark && (n.AppID == "" || secret != 1):
+		return "give app_id, and app_secret_env or app_secret_file, one of them"
+	case !lark && (n.AppID != "" || secret != 0 || n.Domain != ""):
+		return "app_id, app_secret_env, app_secret_file and domain are for lark"
+	case lark && n.Domain != "" && n.Domain != "feishu" && n.Domain != "lark":
+		return "domain must be feishu or lark"
+	}
+	return ""
+}
+
+// keyCount is how many of the two ways to name a secret are given.
+func keyCount(env, file string) int {
+	n := 0
+	for _, s := range []string{env, file} {
+		if s != "" {
+			n++
+		}
+	}
+	return n
 }
 
 func configError(path, msg string) error {
