@@ -180,12 +180,12 @@ func decodeMessage(o outer, id identity) (decoded, error) {
 		return decoded{}, errors.New("a message without its id or its chat")
 	}
 	var d decoded
-	var list []chat.Mention
-	text, used, attached, err := readContent(m.Type, m.Content, m.ID)
+	who := newMentions(m.Mentions, id)
+	text, attached, err := readContent(m.Type, m.Content, m.ID, who.at)
 	if err != nil {
 		return decoded{}, err
 	}
-	text, list, d.odd = mentions(text, used, m.Mentions, id)
+	d.odd = who.odd
 	if m.ChatType == "p2p" {
 		d.private, d.with = m.ChatID, b.Sender.ID.OpenID
 	}
@@ -194,7 +194,7 @@ func decodeMessage(o outer, id identity) (decoded, error) {
 		// Only a thread id is a topic; root and parent are what a quote answers (B37).
 		Place:   chat.Place{Conversation: m.ChatID, Thread: m.ThreadID},
 		Sender:  sender(b.Sender.ID.OpenID, b.Sender.Type, b.Sender.TenantKey, o.Header.TenantKey, id),
-		Message: &chat.Message{ID: m.ID, Parent: m.ParentID, Root: m.RootID, Text: text, Mentions: list, Attachments: attached},
+		Message: &chat.Message{ID: m.ID, Parent: m.ParentID, Root: m.RootID, Text: text, Mentions: who.list, Attachments: attached},
 	}
 	return d, nil
 }
@@ -298,13 +298,10 @@ func decodePress(o outer) (decoded, error) {
 	if open == "" {
 		return d, errors.New("a press without a person")
 	}
-	own := o.Header.TenantKey
-	if own == "" {
-		own = tenant // the old kind reaches only the app's own tenant
-	}
+	// The old kind does not name the app's tenant: its presser stays Unknown.
 	d.event = &chat.Event{
 		Kind: chat.CardPressed, Place: chat.Place{Conversation: cmp.Or(b.Context.ChatID, b.ChatID)},
-		Sender: sender(open, "user", tenant, own, identity{}),
+		Sender: sender(open, "user", tenant, o.Header.TenantKey, identity{}),
 		Press:  &chat.Press{Message: cmp.Or(b.Context.MessageID, b.MessageID), Action: actionID(b.Action.Value)},
 	}
 	put := func(name, text string) {

@@ -99,7 +99,7 @@ func own(m *larkim.Message, id identity) bool {
 
 // wordsOf is what a reader sees of a post as the history gives it.
 func wordsOf(content string) string {
-	text, _, _, err := readPost(content)
+	text, _, err := readPost(content, func(key string) string { return key })
 	if err != nil {
 		return ""
 	}

@@ -11,22 +11,22 @@ import (
 	"loopx/adapters/lane"
 )
 
-// readContent reads what was said. used lists the placeholders of mentions that
-// stand in a structure of their own, which is only so in posts; in a text they
-// are found in the words. A message of another type has no text but something
-// attached.
-func readContent(typ, content, message string) (text string, used []string, attached []chat.Attachment, err error) {
+// readContent reads what was said. at is asked for the words of each mention: in
+// a text mentions are placeholders among the words, in a post they are elements,
+// so words that look like one stay words. A message of another type has no text
+// but something attached.
+func readContent(typ, content, message string, at func(key string) string) (string, []chat.Attachment, error) {
 	switch typ {
 	case "text":
 		var c struct {
 			Text string `json:"text"`
 		}
 		if err := json.Unmarshal([]byte(content), &c); err != nil {
-			return "", nil, nil, fmt.Errorf("the content of a text: %w", err)
+			return "", nil, fmt.Errorf("the content of a text: %w", err)
 		}
-		return c.Text, nil, nil, nil
+		return regexp.MustCompile(`@_user_\d+|@_all\b`).ReplaceAllStringFunc(c.Text, at), nil, nil
 	case "post":
-		return readPost(content)
+		return readPost(content, at)
 	}
 	var c struct {
 		Image string `json:"image_key"`
@@ -34,7 +34,7 @@ func readContent(typ, content, message string) (text string, used []string, atta
 		Name  string `json:"file_name"`
 	}
 	_ = json.Unmarshal([]byte(content), &c) // a content that is no JSON names nothing
-	return "", nil, []chat.Attachment{{ID: cmp.Or(c.File, c.Image, message), Name: c.Name, Kind: lane.Word(typ)}}, nil
+	return "", []chat.Attachment{{ID: cmp.Or(c.File, c.Image, message), Name: c.Name, Kind: lane.Word(typ)}}, nil
 }
 
 type postTag struct {
@@ -48,15 +48,16 @@ type postTag struct {
 }
 
 // readPost flattens a post: a paragraph is a line, a link is "label (address)".
-func readPost(content string) (text string, used []string, attached []chat.Attachment, err error) {
+func readPost(content string, at func(key string) string) (string, []chat.Attachment, error) {
 	var p struct {
 		Title   string      `json:"title"`
 		Content [][]postTag `json:"content"`
 	}
 	if err := json.Unmarshal([]byte(content), &p); err != nil {
-		return "", nil, nil, fmt.Errorf("the content of a post: %w", err)
+		return "", nil, fmt.Errorf("the content of a post: %w", err)
 	}
 	var lines []string
+	var attached []chat.Attachment
 	if p.Title != "" {
 		lines = append(lines, p.Title)
 	}
@@ -65,8 +66,7 @@ func readPost(content string) (text string, used []string, attached []chat.Attac
 		for _, t := range par {
 			switch t.Tag {
 			case "at":
-				b.WriteString(t.UserID)
-				used = append(used, t.UserID)
+				b.WriteString(at(t.UserID))
 			case "a":
 				b.WriteString(t.Text)
 				if t.Href != "" && t.Href != t.Text {
@@ -84,49 +84,44 @@ func readPost(content string) (text string, used []string, attached []chat.Attac
 		}
 		lines = append(lines, b.String())
 	}
-	return strings.Join(lines, "\n"), used, attached, nil
+	return strings.Join(lines, "\n"), attached, nil
 }
 
-// mentions puts ids where placeholders stand and lists them in order. A
-// placeholder without an entry is only text. In a post the placeholders are
-// elements, so words that look like one stay words.
-func mentions(text string, used []string, list []rawMention, id identity) (string, []chat.Mention, []string) {
-	byKey := map[string]rawMention{}
-	for _, m := range list {
-		byKey[m.Key] = m
-	}
-	var out []chat.Mention
-	var odd []string
-	structured := map[string]bool{}
-	for _, u := range used {
-		structured[u] = true
-	}
-	text = placeholder().ReplaceAllStringFunc(text, func(key string) string {
-		if used != nil && !structured[key] {
-			return key
-		}
-		if key == "@_all" { // everybody is nobody in particular (B46)
-			out = append(out, chat.Mention{ID: "all", All: true})
-			return "@all"
-		}
-		m, ok := byKey[key]
-		if !ok {
-			return key
-		}
-		if m.ID.asString {
-			odd = append(odd, "mention_as_string")
-		}
-		one := chat.Mention{ID: m.ID.OpenID}
-		if one.ID == "" {
-			// Without an open_id nobody can tell who is meant, so it is not us (B47).
-			odd = append(odd, "mention_without_open_id")
-			one.ID = cmp.Or(m.ID.UnionID, m.ID.UserID, strings.TrimPrefix(key, "@"))
-		}
-		one.Self = m.ID.OpenID != "" && m.ID.OpenID == id.bot
-		out = append(out, one)
-		return "@" + one.ID
-	})
-	return text, out, odd
+// mentions turns placeholders into mentions, in the order they are asked for.
+type mentions struct {
+	bot   string // our open_id
+	byKey map[string]rawMention
+	list  []chat.Mention
+	odd   []string
 }
 
-func placeholder() *regexp.Regexp { return regexp.MustCompile(`@_user_\d+|@_all\b`) }
+func newMentions(list []rawMention, id identity) *mentions {
+	m := &mentions{bot: id.bot, byKey: map[string]rawMention{}}
+	for _, r := range list {
+		m.byKey[r.Key] = r
+	}
+	return m
+}
+
+// at is the words for one placeholder; one without an entry is only text.
+func (m *mentions) at(key string) string {
+	if key == "@_all" { // everybody is nobody in particular (B46)
+		m.list = append(m.list, chat.Mention{ID: "all", All: true})
+		return "@all"
+	}
+	r, ok := m.byKey[key]
+	if !ok {
+		return key
+	}
+	if r.ID.asString {
+		m.odd = append(m.odd, "mention_as_string")
+	}
+	one := chat.Mention{ID: r.ID.OpenID, Self: r.ID.OpenID != "" && r.ID.OpenID == m.bot}
+	if one.ID == "" {
+		// Without an open_id nobody can tell who is meant, so it is not us (B47).
+		m.odd = append(m.odd, "mention_without_open_id")
+		one.ID = cmp.Or(r.ID.UnionID, r.ID.UserID, strings.TrimPrefix(key, "@"))
+	}
+	m.list = append(m.list, one)
+	return "@" + one.ID
+}
