@@ -40,10 +40,10 @@ type bench struct {
 	span time.Duration
 	rows []row
 
-	hello, loopx, bot string  // binaries
-	floorExec         float64 // ms, do-nothing program, p50
-	floorSync         float64 // ms, two fdatasyncs, p50
-	floorTrip         float64 // ms, one round trip on a unix socket, p50
+	hello, launcher, loopx, bot string  // binaries
+	floorExec                   float64 // ms, do-nothing program, p50
+	floorSync                   float64 // ms, two fdatasyncs, p50
+	floorTrip                   float64 // ms, one round trip on a unix socket, p50
 }
 
 func run(quick bool, write string) error {
@@ -94,8 +94,13 @@ func (b *bench) build() error {
 	if err := os.WriteFile(filepath.Join(src, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o644); err != nil {
 		return err
 	}
+	launcher := filepath.Join(b.dir, "launcher.go")
+	if err := os.WriteFile(launcher, []byte(launcherSource), 0o644); err != nil {
+		return err
+	}
+	b.launcher = filepath.Join(b.dir, "launcher.bin")
 	b.hello, b.loopx, b.bot = filepath.Join(b.dir, "hello.bin"), filepath.Join(b.dir, "loopx"), filepath.Join(b.dir, "loopx-bot")
-	for out, pkg := range map[string]string{b.hello: filepath.Join(src, "main.go"), b.loopx: "./cmd/loopx", b.bot: "./cmd/loopx-bot"} {
+	for out, pkg := range map[string]string{b.hello: filepath.Join(src, "main.go"), b.launcher: launcher, b.loopx: "./cmd/loopx", b.bot: "./cmd/loopx-bot"} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if msg, err := cmd.CombinedOutput(); err != nil {
@@ -118,6 +123,32 @@ func (b *bench) build() error {
 	}
 	return nil
 }
+
+// launcherSource runs a program and prints its peak memory in KiB.
+const launcherSource = `package main
+
+import (
+	"os"
+	"strconv"
+	"syscall"
+)
+
+func main() {
+	null, _ := syscall.Open("/dev/null", syscall.O_RDWR, 0)
+	pid, err := syscall.ForkExec(os.Args[1], os.Args[1:], &syscall.ProcAttr{Env: syscall.Environ(), Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}})
+	if err != nil {
+		os.Exit(1)
+	}
+	var u syscall.Rusage
+	var w syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &w, 0, &u); err != nil || w.ExitStatus() != 0 {
+		os.Exit(1)
+	}
+	say(strconv.FormatInt(u.Maxrss, 10))
+}
+
+func say(s string) { os.Stdout.WriteString(s + "\n") }
+`
 
 func (b *bench) table(quick bool) string {
 	var s strings.Builder

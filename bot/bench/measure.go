@@ -10,8 +10,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -33,8 +34,8 @@ func (s samples) String() string {
 
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// process runs a program to its end and returns its time and peak memory.
-func process(exe string, env []string, args ...string) (float64, int64, error) {
+// process runs a program to its end and returns its time.
+func process(exe string, env []string, args ...string) (float64, error) {
 	cmd := exec.Command(exe, args...)
 	cmd.Env = env
 	var out bytes.Buffer
@@ -43,25 +44,34 @@ func process(exe string, env []string, args ...string) (float64, int64, error) {
 	err := cmd.Run()
 	took := ms(time.Since(began))
 	if err != nil {
-		return took, 0, fmt.Errorf("%s %v: %w\n%s", filepath.Base(exe), args, err, out.String())
+		return took, fmt.Errorf("%s %v: %w\n%s", filepath.Base(exe), args, err, out.String())
 	}
-	rss := int64(0)
-	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		rss = u.Maxrss // KiB on Linux
-	}
-	return took, rss, nil
+	return took, nil
 }
 
 // repeat runs a program n times, one after another.
-func repeat(n int, exe string, env []string, args ...string) (s samples, rss int64, err error) {
+func repeat(n int, exe string, env []string, args ...string) (s samples, err error) {
 	for range n {
-		took, r, err := process(exe, env, args...)
+		took, err := process(exe, env, args...)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		s, rss = append(s, took), max(rss, r)
+		s = append(s, took)
 	}
-	return s, rss, nil
+	return s, nil
+}
+
+// memory is the peak of a program in MiB. A process starts with the peak of the
+// one that made it, so a small launcher stands between it and this program.
+func (b *bench) memory(exe string, env []string, args ...string) (float64, error) {
+	cmd := exec.Command(b.launcher, append([]string{exe}, args...)...)
+	cmd.Env = env
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, fmt.Errorf("launcher: %w", err)
+	}
+	kib, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	return kib / 1024, err
 }
 
 // atOnce runs n programs at the same time, rounds times.
@@ -73,7 +83,7 @@ func atOnce(n, rounds int, exe string, env []string, args func(i int) []string) 
 		var wg sync.WaitGroup
 		for i := range n {
 			wg.Go(func() {
-				took, _, err := process(exe, env, args(i)...)
+				took, err := process(exe, env, args(i)...)
 				mu.Lock()
 				defer mu.Unlock()
 				all, errs = append(all, took), append(errs, err)
@@ -86,7 +96,7 @@ func atOnce(n, rounds int, exe string, env []string, args func(i int) []string) 
 
 // floors measures what the machine itself costs.
 func (b *bench) floors() error {
-	s, _, err := repeat(b.n, b.hello, nil)
+	s, err := repeat(b.n, b.hello, nil)
 	if err != nil {
 		return err
 	}
@@ -121,7 +131,7 @@ func (b *bench) syncs() (samples, error) {
 			if _, err := f.WriteAt(page, int64((i*2+j)%64)*4096); err != nil {
 				return nil, err
 			}
-			if err := syscall.Fdatasync(int(f.Fd())); err != nil {
+			if err := datasync(f); err != nil {
 				return nil, err
 			}
 		}
