@@ -39,12 +39,13 @@ var rooms = []room{
 	{"adapters/lane", []string{"adapters/chat"}, nil, "what every adapter needs to keep a connection knows the vocabulary and no platform"},
 	{"adapters/fit", []string{"adapters/chat"}, nil, "bringing a card into limits knows the vocabulary and no platform"},
 	{"adapters/discord", []string{"adapters/chat", "adapters/lane", "adapters/fit"}, []string{"github.com/bwmarrin/discordgo", "github.com/gorilla/websocket", "github.com/yuin/goldmark"}, "an adapter knows the vocabulary and one official SDK; it decides nothing"},
+	{"adapters/lark", []string{"adapters/chat", "adapters/lane", "adapters/fit"}, []string{"github.com/larksuite/oapi-sdk-go/v3", "github.com/gorilla/websocket", "github.com/yuin/goldmark"}, "an adapter knows the vocabulary and one official SDK; it decides nothing"},
 	{"adapters/slack", []string{"adapters/chat", "adapters/lane", "adapters/fit"}, []string{"github.com/slack-go/slack", "github.com/gorilla/websocket", "github.com/yuin/goldmark"}, "an adapter knows the vocabulary and one official SDK; it decides nothing"},
 
 	{"bot/client", []string{"kernel", "kernel/view"}, nil, "the CLI links it: it must start in milliseconds and stay small"},
 	{"bot/cards", []string{"adapters/chat", "kernel", "kernel/view"}, nil, "a card is drawn from a read model; no platform, store or transport is known here"},
 	{"bot/...", slices.Concat(parts, below), body, "a part of the body may know its neighbours and every room below, and nothing below may know it"},
-	{"bot", slices.Concat(parts, below, []string{"adapters/slack"}), body, "the daemon joins the rooms; commands and fixtures stand above and beside it"},
+	{"bot", slices.Concat(parts, below, []string{"adapters/slack", "adapters/discord", "adapters/lark"}), body, "the daemon joins the rooms; commands and fixtures stand above and beside it"},
 	{"bot/demo/...", slices.Concat([]string{"bot"}, parts, below, []string{"fixtures/..."}), nil, "the demo plays on the real daemon with the simulators"},
 	{"bot/bench/...", slices.Concat([]string{"bot"}, parts, below, []string{"fixtures/..."}), nil, "the driver measures the real binaries against the simulators"},
 

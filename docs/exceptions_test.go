@@ -28,6 +28,7 @@ var wideTypes = []struct {
 	{"inbox.Tx", 25, "the inbox's tables in one transaction; press, project and outbox are files of their own"},
 	{"adapters/console.Console", 20, "an adapter (seven methods) and the page's side of the same conversation"},
 	{"adapters/slack.Adapter", 20, "an adapter (seven methods) and its loop, in files by direction"},
+	{"adapters/lark.Adapter", 46, "an adapter (seven methods), its socket loop and its calls; adapters/lane has taken part of it"},
 	{"bot/workspace.Page", 22, "one handler a route"},
 	{"bot/demo.player", 20, "one method a scene of the unattended play"},
 	{"cmd/loopx/cli.app", 80, "one run of the command line: what every verb needs, and a method a verb"},
