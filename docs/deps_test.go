@@ -79,7 +79,7 @@ var closures = []closure{
 		[]string{
 			"github.com/slack-go/", "github.com/bwmarrin/", "github.com/disgoorg/", "github.com/larksuite/", "github.com/gorilla/websocket",
 			"github.com/labstack/", "net/http/httptest", "github.com/modelcontextprotocol/",
-			"loopx/bot/api", "loopx/bot/workspace", "loopx/bot/cards", "loopx/adapters/slack", "loopx/adapters/discord", "loopx/fixtures",
+			"loopx/bot/api", "loopx/bot/workspace", "loopx/bot/cards", "loopx/adapters/slack", "loopx/adapters/discord", "loopx/adapters/lark", "loopx/fixtures",
 		},
 		"the CLI runs at every step of an agent: no chat SDK, no server, no protocol SDK in it",
 	},
