@@ -125,6 +125,9 @@ func (r *Reader) Denials(limit int) []*Denial {
 // DoTx is Do inside a transaction of the caller, who must roll back on an error
 // and after a preview.
 func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err error) {
+	if c, ok := cmd.(*CommitTurn); ok {
+		return k.commitTurn(tx, c, opt)
+	}
 	t, now, stepped, err := k.begin(tx)
 	if err != nil {
 		return Receipt{}, err

@@ -30,7 +30,7 @@ type Query interface {
 func NewQuery(name string) Query {
 	for _, q := range []Query{
 		&ShouldRun{}, &Status{}, &Goals{}, &GoalPage{}, &Todos{}, &TodoOne{}, &Gates{}, &GateOne{},
-		&History{}, &Log{}, &Sessions{}, &Links{}, &QuotaOf{}, &Head{}, &Settings{}, &Grants{}, &Find{}, &Export{}, &Usage{},
+		&History{}, &Log{}, &Sessions{}, &Links{}, &QuotaOf{}, &Head{}, &Settings{}, &Grants{}, &TurnOne{}, &Find{}, &Export{}, &Usage{},
 	} {
 		if q.Name() == name {
 			return q

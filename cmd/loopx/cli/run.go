@@ -94,6 +94,7 @@ func verbs() []verb {
 		{"quota", turn, "should-run, spend-slot, status, monitor-poll", quotaCmd},
 		{"wait", turn, "return when a gate is answered, or an agent should run", waitCmd},
 		{"refresh-state", turn, "write a turn's outcome back", refreshCmd},
+		{"turn", turn, "commit a turn in one step, show one", turnCmd},
 		{"session", turn, "open, list, close sessions of a host", sessionCmd},
 		{"backup", local, "create, verify, restore a copy of the state", backupCmd},
 		{"export", local, "one goal as a JSON document", exportCmd},

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"loopx/kernel"
+	"loopx/kernel/view"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func turnCmd(a *app) *cobra.Command { return noun("turn", turnCommit(a), turnShow(a)) }
+
+// turnCommit settles a turn in one step: everything or nothing.
+func turnCommit(a *app) *cobra.Command {
+	var t todoRef
+	var proof []string
+	var outcome, next, note string
+	var complete, noFollowup bool
+	var nextTodo string
+	slots := 1
+	return a.verbOf("commit", "complete the turn's todo or write its outcome back, and pay: all of it or nothing", func(f *pflag.FlagSet) {
+		a.todoFlags(f, &t)
+		f.BoolVar(&complete, "complete", false, "end the todo (else its outcome is written back)")
+		f.BoolVar(&noFollowup, "no-follow-up", false, "with --complete: nothing follows")
+		f.StringVar(&nextTodo, "next-agent-todo", "", "with --complete: title of a new todo that follows")
+		f.StringVar(&outcome, "delivery-outcome", kernel.Progress, "without --complete: outcome_progress or primary_goal_outcome")
+		f.StringVar(&next, "next-action", "", "without --complete: what comes next, in words")
+		f.StringVar(&note, "note", "", "note")
+		f.StringArrayVar(&proof, "evidence", nil, "proof, for example check:TEXT; may be repeated")
+		f.IntVar(&slots, "slots", 1, "how many slots it is paid with")
+	}, func() error {
+		if t.turn == "" {
+			return kernel.Errorf(kernel.Invalid, "missing_turn_id", "no turn was named").Try("pass --turn-instance-id")
+		}
+		ev, err := evidence(proof)
+		if err != nil {
+			return err
+		}
+		c := &kernel.CommitTurn{Goal: t.goal, Agent: t.agent, Turn: t.turn, Slots: slots}
+		if complete {
+			c.Complete = &kernel.CompleteTodo{Todo: t.todo, Lease: t.lease, Evidence: ev, Note: note, NoFollowup: noFollowup, Next: nextTodo}
+		} else {
+			c.Refresh = &kernel.Refresh{Todo: t.todo, Lease: t.lease, Outcome: outcome, Next: next, Note: note, Evidence: ev}
+		}
+		rec, err := a.do(c, t.agent, t.turn) // its parts run under the turn's own keys
+		if e := kernel.AsError(err); e != nil && e.Code == "validation_missing" {
+			v, err := ask[view.Todo](a, &view.TodoOne{Goal: t.goal, Todo: t.todo})
+			if err != nil {
+				return err
+			}
+			if !a.g.dryRun {
+				if err := a.validate(v.Validation); err != nil {
+					return err
+				}
+			}
+			c.Complete.Validated = kernel.ValidationDigest(v.Validation)
+			if rec, err = a.do(c, t.agent, t.turn); err != nil {
+				return err
+			}
+		} else if err != nil {
+			return err
+		}
+		return a.out(receipt(rec), func() string {
+			return said(rec, fmt.Sprintf("turn %s is settled and paid with %s", t.turn, count(slots, "slot", "slots")))
+		})
+	})
+}
+
+func turnShow(a *app) *cobra.Command {
+	var s scope
+	var turn string
+	return a.verbOf("show", "what became of a turn", func(f *pflag.FlagSet) {
+		a.scopeFlags(f, &s)
+		f.StringVar(&turn, "turn-instance-id", "", "the turn")
+	}, func() error {
+		v, err := ask[view.Turn](a, &view.TurnOne{Goal: s.goal, Agent: s.agent, Turn: turn})
+		if err != nil {
+			return err
+		}
+		return a.out(newFields().set("turn", v), func() string {
+			var b strings.Builder
+			fmt.Fprintf(&b, "%s  %s  %s", show(v.ID, 40), v.Agent, v.Status)
+			if v.Outcome != "" {
+				b.WriteString("  " + v.Outcome)
+			}
+			if v.Todo != "" {
+				b.WriteString("  " + v.Todo)
+			}
+			if v.Spent {
+				b.WriteString("  paid")
+			}
+			return b.String() + "\n"
+		})
+	})
+}

@@ -1,0 +1,84 @@
+package kernel
+
+import (
+	"encoding/json"
+
+	"loopx/kernel/store"
+)
+
+// CommitTurn settles a turn in one transaction: it completes the turn's todo, or
+// writes its outcome back, and pays for it. Either everything happens or nothing;
+// each part has its own record and receipt, so a part that was done before is
+// answered again and not done twice.
+type CommitTurn struct {
+	Goal  string `json:"goal"`
+	Agent string `json:"agent"`
+	Turn  string `json:"turn"`
+	// Complete ends the todo; else Refresh writes the outcome back.
+	Complete *CompleteTodo `json:"complete,omitempty"`
+	Refresh  *Refresh      `json:"refresh,omitempty"`
+	Slots    int           `json:"slots,omitempty"`
+}
+
+// Name implements Command.
+func (*CommitTurn) Name() string { return "turn.commit" }
+
+// decide is not used: DoTx runs the parts.
+func (c *CommitTurn) decide(*reader, *env) (*decided, error) {
+	return nil, Errorf(Internal, "internal", "a turn is committed in parts")
+}
+
+// commitTurn runs the parts of a CommitTurn in the caller's transaction.
+func (k *Kernel) commitTurn(tx store.Tx, c *CommitTurn, opt Options) (Receipt, error) {
+	if c.Turn == "" || (c.Complete == nil) == (c.Refresh == nil) {
+		return Receipt{}, Errorf(Invalid, "bad_commit", "a turn is committed by its id, with a completed todo or a written outcome")
+	}
+	if opt.Plan != "" {
+		return Receipt{}, Errorf(Invalid, "no_plan", "a turn's commit is not bound to a preview")
+	}
+	part := opt
+	part.Key = "" // each part runs under the turn's own key
+	var first Command
+	if c.Complete != nil {
+		w := *c.Complete
+		w.Goal, w.Agent, w.Turn = c.Goal, c.Agent, c.Turn
+		first = &w
+	} else {
+		w := *c.Refresh
+		w.Goal, w.Agent, w.Turn = c.Goal, c.Agent, c.Turn
+		first = &w
+	}
+	// A preview of the parts: the caller rolls the whole transaction back.
+	part.Preview = false
+	done, err := k.DoTx(tx, first, part)
+	if err != nil {
+		return Receipt{}, err
+	}
+	paid, err := k.DoTx(tx, &SpendSlot{Goal: c.Goal, Agent: c.Agent, Turn: c.Turn, Slots: c.Slots}, part)
+	if err != nil {
+		return Receipt{}, err
+	}
+	result, err := merge(done.Result, paid.Result)
+	if err != nil {
+		return Receipt{}, err
+	}
+	out := paid
+	out.Command, out.Result = c.Name(), result
+	out.Changed = done.Changed || paid.Changed
+	out.Replay = done.Replay && paid.Replay
+	if opt.Preview {
+		out.ID, out.Seq, out.Preview = "", 0, true
+	}
+	return out, nil
+}
+
+// merge joins two flat results; the later one wins.
+func merge(parts ...json.RawMessage) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	for _, p := range parts {
+		if err := json.Unmarshal(p, &all); err != nil {
+			return nil, err
+		}
+	}
+	return Marshal(all)
+}
