@@ -1,0 +1,195 @@
+package bot
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"loopx/bot/client"
+	discordsim "loopx/fixtures/sim/discord"
+	larksim "loopx/fixtures/sim/lark"
+	slacksim "loopx/fixtures/sim/slack"
+	"loopx/kernel"
+	"loopx/kernel/view"
+)
+
+// shown is a message as Wei sees it, on any platform.
+type shown struct {
+	id      string
+	text    string
+	buttons []string
+}
+
+// phone is Wei's client of one simulated platform.
+type phone struct {
+	config  ConnectionConfig
+	secrets map[string]string
+	close   func()
+	say     func(text string)
+	see     func() []shown
+	press   func(id, label string) error
+	wait    func(ctx context.Context, cond func() bool) error
+}
+
+func phones() map[string]func() phone {
+	return map[string]func() phone{
+		"slack": func() phone {
+			s := slacksim.New(slacksim.Options{People: []slacksim.Person{{ID: wei, Name: "Wei", Kind: slacksim.Member}}})
+			dm := s.DM(wei)
+			return phone{
+				config:  ConnectionConfig{Name: "work", Platform: "slack", AppTokenEnv: "A", BotTokenEnv: "B", BaseURL: s.APIURL()},
+				secrets: map[string]string{"A": s.AppToken(), "B": s.BotToken()}, close: s.Close, wait: s.Wait,
+				say: func(text string) { s.Say(wei, dm, text) },
+				see: func() (out []shown) {
+					for _, m := range s.BotMessages(dm) {
+						v := shown{id: m.TS, text: m.Shown()}
+						for _, b := range m.Buttons() {
+							v.buttons = append(v.buttons, b.Label)
+						}
+						out = append(out, v)
+					}
+					return out
+				},
+				press: func(id, label string) error { _, err := s.PressButton(wei, dm, id, label); return err },
+			}
+		},
+		"discord": func() phone {
+			s := discordsim.New(discordsim.Options{})
+			dm := s.DM(discordsim.Wei)
+			return phone{
+				config:  ConnectionConfig{Name: "work", Platform: "discord", BotTokenEnv: "B", BaseURL: s.APIURL()},
+				secrets: map[string]string{"B": s.Token()}, close: s.Close, wait: s.Wait,
+				say: func(text string) { s.Say(discordsim.Wei, dm, text) },
+				see: func() (out []shown) {
+					for _, m := range s.BotMessages(dm) {
+						v := shown{id: m.ID, text: m.Shown()}
+						for _, b := range m.Buttons() {
+							v.buttons = append(v.buttons, b.Label)
+						}
+						out = append(out, v)
+					}
+					return out
+				},
+				press: func(id, label string) error { _, err := s.PressButton(discordsim.Wei, dm, id, label); return err },
+			}
+		},
+		"lark": func() phone {
+			// The SDK keeps its tokens by app id for the whole process.
+			s := larksim.New(larksim.Options{AppID: "cli_00000000000b0700"})
+			const who = "ou_wei"
+			dm := s.DM(who)
+			return phone{
+				config:  ConnectionConfig{Name: "work", Platform: "lark", AppID: s.AppID(), AppSecretEnv: "S", BaseURL: s.URL()},
+				secrets: map[string]string{"S": s.AppSecret()}, close: s.Close, wait: s.Wait,
+				say: func(text string) { s.Say(who, dm, text) },
+				see: func() (out []shown) {
+					for _, m := range s.BotMessages(dm) {
+						v := shown{id: m.ID, text: m.Shown()}
+						for _, b := range m.Buttons() {
+							v.buttons = append(v.buttons, b.Label)
+						}
+						out = append(out, v)
+					}
+					return out
+				},
+				press: func(id, label string) error { _, err := s.PressButton(who, id, label); return err },
+			}
+		},
+	}
+}
+
+// The way of a gate is the same on every platform: a code typed privately, a
+// confirmation at the machine, a card, two presses for a protected answer, one
+// decision, and the same message showing it without buttons, also after the
+// daemon was stopped and started in between.
+func TestGateOnEveryPlatform(t *testing.T) {
+	for name, make := range phones() {
+		t.Run(name, func(t *testing.T) {
+			p := make()
+			defer p.close()
+			home := testHome(t)
+			opt := Options{Home: home, Sim: true, Zone: time.UTC, Config: Config{Page: PageConfig{Off: true}, Connections: []ConnectionConfig{p.config}}, Getenv: func(k string) string { return p.secrets[k] }}
+			b := startBot(t, opt)
+			defer func() { stopBot(t, b) }()
+			c := client.New(home)
+			var err error
+			if c.OwnerToken, err = home.Token(); err != nil {
+				t.Fatal(err)
+			}
+			do := func(cmd kernel.Command, by kernel.Options) kernel.Receipt {
+				t.Helper()
+				r, err := c.Do(t.Context(), cmd, by)
+				if err != nil {
+					t.Fatalf("%s: %v", cmd.Name(), err)
+				}
+				return r
+			}
+			until := func(what string, cond func() bool) {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				if err := p.wait(ctx, cond); err != nil {
+					t.Fatalf("%s: never; Wei sees %+v", what, p.see())
+				}
+			}
+			card := func(what string, fits func(shown) bool) (out shown) {
+				t.Helper()
+				until(what, func() bool {
+					for _, m := range p.see() {
+						if strings.Contains(m.text, "pricing page") && fits(m) {
+							out = m
+							return true
+						}
+					}
+					return false
+				})
+				return out
+			}
+			do(&kernel.CreateLinkCode{Digest: kernel.CodeDigest("abcde-fghjk"), Person: "Wei"}, asOwner)
+			p.say("abcde-fghjk")
+			until("the code is answered", func() bool { return len(p.see()) > 0 })
+			links, err := view.Ask[view.LinksView](t.Context(), c, &view.Links{})
+			if err != nil || len(links.Links) != 1 || links.Links[0].Status != "pending" {
+				t.Fatalf("links %+v, %v", links, err)
+			}
+			l := links.Links[0]
+			do(&kernel.SettleLink{Platform: l.Platform, Connection: l.Connection, Tenant: l.Tenant, User: l.User}, asOwner)
+			do(&kernel.CreateGoal{Goal: "site", Title: "Homepage release", Objective: "Ship it", Agents: []string{"builder"}}, asCLI)
+			do(&kernel.AddTodo{Goal: "site", Title: "publish"}, asCLI)
+			todos, err := view.Ask[view.TodosView](t.Context(), c, &view.Todos{Goal: "site"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			do(&kernel.OpenGate{Goal: "site", Agent: "builder", Question: "Publish the new pricing page?", Why: "Checks pass", Kind: "publish", Todos: []string{todos.Todos[0].ID},
+				Options: []kernel.Option{{ID: "go", Label: "Publish", Outcome: kernel.Approve}, {ID: "hold", Label: "Hold", Outcome: kernel.Reject}}}, asCLI)
+			first := card("the card", func(m shown) bool { return len(m.buttons) == 2 })
+			if err := p.press(first.id, "Publish…"); err != nil {
+				t.Fatal(err)
+			}
+			second := card("the confirm step", func(m shown) bool { return len(m.buttons) == 2 && m.buttons[0] == "Confirm: Publish" })
+			stopBot(t, b)
+			b = startBot(t, opt)
+			until("the daemon is connected again", func() bool { return p.press(second.id, "Confirm: Publish") == nil })
+			done := card("the decision", func(m shown) bool { return len(m.buttons) == 0 && strings.Contains(m.text, "decided by Wei") })
+			if done.id != first.id {
+				t.Errorf("the decision is shown by another message")
+			}
+			gates, err := view.Ask[view.GatesView](t.Context(), c, &view.Gates{Goal: "site", All: true})
+			if err != nil || len(gates.Gates) != 1 || gates.Gates[0].Answer == nil || gates.Gates[0].Answer.Surface != name || gates.Gates[0].Answer.Name != "Wei" {
+				t.Fatalf("gates %+v, %v", gates, err)
+			}
+			do(&kernel.OpenTurn{Goal: "site", Agent: "builder", Turn: "t1", Claim: true}, asCLI)
+			card("the decision is taken up", func(m shown) bool { return strings.Contains(m.text, "taken by builder") })
+			n := 0
+			for _, m := range p.see() {
+				if strings.Contains(m.text, "pricing page") {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("Wei sees %d cards", n)
+			}
+		})
+	}
+}
