@@ -265,7 +265,7 @@ func TestFragments(t *testing.T) {
 // B01, B03: what comes again keeps its message id, or its old time; the inbox
 // decides on both.
 func TestB01B03Repeats(t *testing.T) {
-	s := newSim(t, sim.Options{Redeliver: []time.Duration{0, 0, 0}})
+	s := newSim(t, sim.Options{AckWithin: 100 * time.Millisecond, Redeliver: []time.Duration{0, 0, 0}})
 	a, sink := newAdapter(t, s), newRecorder()
 	run(t, s, a, sink)
 	connected(t, s)
