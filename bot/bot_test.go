@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -269,5 +270,46 @@ func TestLogsAreRedacted(t *testing.T) {
 		if strings.Contains(string(raw)+also.String(), s) {
 			t.Errorf("the log holds %s", s)
 		}
+	}
+}
+
+// A page becomes the owner's only by the owner's proof at the terminal: the code
+// says which page, the token who.
+func TestPageBecomesTheOwners(t *testing.T) {
+	home := testHome(t)
+	b := startBot(t, Options{Home: home})
+	defer stopBot(t, b)
+	base := "http://" + b.PageAddr()
+	req, err := http.NewRequestWithContext(t.Context(), "POST", base+"/api/session", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Origin", base)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	pending := b.page.PendingSessions()
+	if res.StatusCode != 200 || len(pending) != 1 || pending[0].Code == "" {
+		t.Fatalf("a new page: %d, %+v", res.StatusCode, pending)
+	}
+	c := client.New(home)
+	if e := kernel.AsError(c.ApprovePage(t.Context(), pending[0].Code)); e == nil || e.Class != kernel.Denied {
+		t.Fatalf("without proof: %v", e)
+	}
+	if c.OwnerToken, err = home.Token(); err != nil {
+		t.Fatal(err)
+	}
+	if e := kernel.AsError(c.ApprovePage(t.Context(), "AAAA-AAAA")); e == nil || e.Class != kernel.NotFound {
+		t.Fatalf("a code no page shows: %v", e)
+	}
+	if err := c.ApprovePage(t.Context(), pending[0].Code); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.page.PendingSessions()); n != 0 {
+		t.Fatalf("%d pages wait after the approval", n)
 	}
 }
