@@ -195,7 +195,6 @@ func TestTooLate(t *testing.T) {
 		t.Errorf("counts %v", c)
 	}
 	// In a channel there is no way to tell one person alone any more.
-	sink.answer = nil
 	e := chat.Event{Place: general(), Sender: chat.User{ID: sim.Wei}, Press: &chat.Press{Reply: "gone"}}
 	if err := a.Notice(t.Context(), e, "x"); chat.KindOf(err) != chat.Gone {
 		t.Errorf("Notice = %v", err)

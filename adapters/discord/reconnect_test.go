@@ -17,22 +17,34 @@ func TestComesBack(t *testing.T) {
 		hurt   func(*sim.Server)
 		resume bool
 	}{
-		"drop":                {func(s *sim.Server) { s.DropSockets() }, true},
-		"op 7":                {func(s *sim.Server) { s.Reconnect() }, true},
-		"op 9 resumable":      {func(s *sim.Server) { s.InvalidSession(true) }, true},
-		"op 9":                {func(s *sim.Server) { s.InvalidSession(false) }, false},
-		"closed with 4000":    {func(s *sim.Server) { s.CloseSockets(4000) }, true},
-		"closed with 1001":    {func(s *sim.Server) { s.CloseSockets(1001) }, true},
-		"session timed out":   {func(s *sim.Server) { s.EndSessions(); s.CloseSockets(4009) }, false},
-		"bad sequence":        {func(s *sim.Server) { s.EndSessions(); s.CloseSockets(4007) }, false},
-		"half open":           {func(s *sim.Server) { s.HalfOpen() }, true}, // B07
-		"zombie":              {func(s *sim.Server) { s.MuteAcks(1) }, true},
-		"resume refused":      {func(s *sim.Server) { s.RefuseResume(1); s.DropSockets() }, false},
-		"refused sockets":     {func(s *sim.Server) { s.RefuseSockets(2); s.DropSockets() }, true},
-		"flapping":            {func(s *sim.Server) { s.FlapSockets(3); s.DropSockets() }, true},
-		"5xx on the address":  {func(s *sim.Server) { s.EndSessions(); s.Inject(sim.Fault{Method: "gateway.bot", Kind: sim.FaultStatus, Status: 503, Times: 2}); s.DropSockets() }, false},
-		"429 on the address":  {func(s *sim.Server) { s.EndSessions(); s.Inject(sim.Fault{Method: "gateway.bot", Kind: sim.FaultRateLimit, For: 50 * time.Millisecond}); s.DropSockets() }, false},
-		"page on the address": {func(s *sim.Server) { s.EndSessions(); s.Inject(sim.Fault{Method: "gateway.bot", Kind: sim.FaultHTML}); s.DropSockets() }, false},
+		"drop":              {func(s *sim.Server) { s.DropSockets() }, true},
+		"op 7":              {func(s *sim.Server) { s.Reconnect() }, true},
+		"op 9 resumable":    {func(s *sim.Server) { s.InvalidSession(true) }, true},
+		"op 9":              {func(s *sim.Server) { s.InvalidSession(false) }, false},
+		"closed with 4000":  {func(s *sim.Server) { s.CloseSockets(4000) }, true},
+		"closed with 1001":  {func(s *sim.Server) { s.CloseSockets(1001) }, true},
+		"session timed out": {func(s *sim.Server) { s.EndSessions(); s.CloseSockets(4009) }, false},
+		"bad sequence":      {func(s *sim.Server) { s.EndSessions(); s.CloseSockets(4007) }, false},
+		"half open":         {func(s *sim.Server) { s.HalfOpen() }, true}, // B07
+		"zombie":            {func(s *sim.Server) { s.MuteAcks(1) }, true},
+		"resume refused":    {func(s *sim.Server) { s.RefuseResume(1); s.DropSockets() }, false},
+		"refused sockets":   {func(s *sim.Server) { s.RefuseSockets(2); s.DropSockets() }, true},
+		"flapping":          {func(s *sim.Server) { s.FlapSockets(3); s.DropSockets() }, true},
+		"5xx on the address": {func(s *sim.Server) {
+			s.EndSessions()
+			s.Inject(sim.Fault{Method: "gateway.bot", Kind: sim.FaultStatus, Status: 503, Times: 2})
+			s.DropSockets()
+		}, false},
+		"429 on the address": {func(s *sim.Server) {
+			s.EndSessions()
+			s.Inject(sim.Fault{Method: "gateway.bot", Kind: sim.FaultRateLimit, For: 50 * time.Millisecond})
+			s.DropSockets()
+		}, false},
+		"page on the address": {func(s *sim.Server) {
+			s.EndSessions()
+			s.Inject(sim.Fault{Method: "gateway.bot", Kind: sim.FaultHTML})
+			s.DropSockets()
+		}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +92,7 @@ func TestFlappingIsPaced(t *testing.T) {
 	}), newRecorder()
 	began := time.Now()
 	run(t, s, a, sink)
+	eventually(t, s, "the seventh", func() bool { _, ever := s.Connections(); return ever == 7 && s.Listening() })
 	// Pauses of at least half of 40, 80, 160, 160, 160, 160 ms lie before the 7th.
 	if d := time.Since(began); d < 380*time.Millisecond {
 		t.Errorf("seven connections in %v", d)
