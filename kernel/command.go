@@ -109,7 +109,7 @@ func NewCommand(name string) Command {
 		&OpenSession{}, &CloseSession{},
 		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{}, &TransferTodo{},
 		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &RevokeGrant{},
-		&OpenTurn{}, &Refresh{}, &SpendSlot{}, &CommitTurn{},
+		&OpenTurn{}, &Refresh{}, &SpendSlot{}, &CommitTurn{}, &VoidSlot{},
 		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{},
 	} {
 		if c.Name() == name {

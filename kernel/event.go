@@ -66,6 +66,7 @@ const (
 	SlotReserved       = "slot_reserved"
 	SlotReleased       = "slot_released"
 	SlotSpent          = "slot_spent"
+	SlotVoided         = "slot_voided"
 	FallbackChosen     = "fallback_chosen" // audit: a turn went past open gates
 	ClockStepped       = "clock_stepped"
 	LinkCodeMade       = "link_code_made"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -110,12 +111,40 @@ func FuzzRow(f *testing.F) {
 
 func TestDamagedRows(t *testing.T) {
 	st := lived(t)
-	keys, _ := oneOfEach(t, st)
-	for _, key := range keys {
-		for _, val := range damaged() {
+	keys, vals := oneOfEach(t, st)
+	for i, key := range keys {
+		for _, val := range append(damaged(), without(vals[i])...) {
 			damage(t, st, key, []byte(val))
 		}
 	}
+}
+
+// without is a row with each of its fields left out, and with each status and
+// class that needs other fields beside it.
+func without(row string) []string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(row), &fields) != nil {
+		return nil
+	}
+	variant := func(change func(m map[string]json.RawMessage)) string {
+		m := maps.Clone(fields)
+		change(m)
+		b, _ := json.Marshal(m)
+		return string(b)
+	}
+	var out []string
+	for f := range fields {
+		out = append(out, variant(func(m map[string]json.RawMessage) { delete(m, f) }))
+	}
+	for f, values := range map[string][]string{"status": {"done", "superseded", "answered", "open", "odd"}, "class": {"monitor", "work"}} {
+		if _, ok := fields[f]; !ok {
+			continue
+		}
+		for _, v := range values {
+			out = append(out, variant(func(m map[string]json.RawMessage) { m[f] = json.RawMessage(`"` + v + `"`) }))
+		}
+	}
+	return out
 }
 
 // oneOfEach is the first and the last row of each table.

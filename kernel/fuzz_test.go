@@ -93,6 +93,8 @@ func filled(t testing.TB, v any) {
 			v.SetBool(true)
 		case reflect.Int, reflect.Int64:
 			v.SetInt(1)
+		case reflect.Uint64:
+			v.SetUint(1)
 		default:
 			t.Fatalf("no way to fill a %s", v.Type())
 		}

@@ -42,6 +42,8 @@ const (
 	tblReserve   = "rv" // goal, agent
 	tblSlotEnd   = "rx" // goal, until, agent -> slots
 	tblSpend     = "sp" // goal, steady time, seq
+	tblSpendSeq  = "sq" // goal, seq -> steady time of the payment
+	tblVoid      = "vo" // goal, steady time of the payment, seq -> slots
 	tblCounts    = "n"  // goal
 	tblReceipt   = "rc" // key
 	tblTaken     = "tk" // goal, todo or "lane:"+agent, gate: released, nobody went on yet

@@ -81,8 +81,14 @@ func (t *tables) apply(e *Event) {
 		t.applyReservation(v)
 	}
 	if v := e.Spend; v != nil {
-		t.put(v, tblSpend, v.Goal, store.I64(v.Steady), store.U64(v.Seq))
-		t.count(v.Goal, func(c *Counts) { c.Spent = v.Total })
+		at, seq := store.I64(v.Steady), store.U64(v.Seq)
+		t.put(v, tblSpend, v.Goal, at, seq)
+		if v.Voided > 0 {
+			t.mark(strconv.Itoa(v.Slots), tblVoid, v.Goal, at, seq)
+		} else {
+			t.mark(at, tblSpendSeq, v.Goal, seq)
+			t.count(v.Goal, func(c *Counts) { c.Spent = v.Total })
+		}
 	}
 	if v := e.Person; v != nil {
 		t.put(v, tblPerson, v.ID)

@@ -329,7 +329,7 @@ func (c *SpendSlot) decide(r *reader, e *env) (*decided, error) {
 		after.Reserved = before.Reserved
 	}
 	return &decided{changed: true, events: events, result: map[string]any{
-		"appended": true, "goal_id": g.ID, "agent_id": a.ID, "slots": slots, "todo_id": s.Todo, "runs": s.Runs,
+		"appended": true, "goal_id": g.ID, "agent_id": a.ID, "slots": slots, "todo_id": s.Todo, "runs": s.Runs, "spend_id": s.Seq,
 		"quota_event":    map[string]any{"before": before.short(), "after": after.short()},
 		"would_throttle": after.Spent >= after.Allowed,
 	}}, nil
@@ -411,7 +411,7 @@ func (r *Reader) Quota(g *Goal, agent string) Quota {
 		return false
 	})
 	n := r.Counts(g.ID)
-	q.Spent = int(n.Spent - outside)
+	q.Spent = max(int(n.Spent-outside)-r.voided(g.ID, edge), 0)
 	if v := r.Reservation(g.ID, agent); v != nil {
 		q.Held = v.Slots
 	}

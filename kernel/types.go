@@ -333,6 +333,9 @@ type Spend struct {
 	Runs   []uint64 `json:"runs"`
 	At     int64    `json:"at"`
 	Steady int64    `json:"at_steady"`
+	// Voided is when an owner took it back, UTC ms, and VoidReason why.
+	Voided     int64  `json:"voided,omitempty"`
+	VoidReason string `json:"void_reason,omitempty"`
 }
 
 // Counts are kept with every change, so that nothing counts by scanning.
