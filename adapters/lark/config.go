@@ -23,9 +23,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
-	larkim "github.com/larksuite/oapi-sdk-go/v3/service/im/v1"
-
 	"loopx/adapters/chat"
 	"loopx/adapters/lane"
 )
@@ -147,11 +144,8 @@ func loopback(host string) bool {
 // Adapter is one connection. Make it with New.
 type Adapter struct {
 	cfg    Config
-	sdk    *larkcore.Config
-	im     *larkim.V1
-	http   *doer
+	rest   *rest
 	pace   *lane.Pacer
-	tokens *tokens
 	health *lane.Health
 	counts lane.Counts
 	chats  *directory
@@ -185,17 +179,7 @@ func New(cfg Config) (*Adapter, error) {
 		cfg: cfg, health: lane.NewHealth(cfg.Clock), chats: newDirectory(), sent: newLedger(), busy: newPressing(),
 		pace: lane.NewPacer(cfg.Timing.RetryMin, cfg.Timing.RetryMax, cfg.Timing.Stable),
 	}
-	a.http = newDoer(cfg)
-	// The SDK's own token cache is one per process, never evicts what was revoked
-	// and fetches once per caller: it stays off, each call gets a token of ours.
-	a.sdk = &larkcore.Config{
-		BaseUrl: cfg.BaseURL, AppId: cfg.AppID, AppSecret: cfg.AppSecret.Reveal(),
-		HttpClient: a.http, Logger: sdkLogger{cfg.Logger, a.http.clean}, LogLevel: larkcore.LogLevelWarn,
-	}
-	larkcore.NewLogger(a.sdk)
-	larkcore.NewSerialization(a.sdk)
-	a.im = larkim.New(a.sdk)
-	a.tokens = &tokens{fetch: a.fetchToken, warn: a.cfg.Logger.Warn}
+	a.rest = newREST(cfg, &a.counts)
 	return a, nil
 }
 
@@ -210,7 +194,7 @@ func (a *Adapter) Caps() chat.Caps {
 // Health is how the connection is now. A connection that never brought an event
 // says so: that is what a subscription set to a server address looks like (B12).
 func (a *Adapter) Health() chat.Health {
-	h := a.health.Get(a.http.readAt.Load())
+	h := a.health.Get(a.rest.http.readAt.Load())
 	if h.State == chat.Ready && h.LastEvent == 0 && h.Detail == "" {
 		h.Detail = "connected; no event has arrived yet"
 		h.Fix = "write the bot a message; if nothing arrives, choose the persistent connection for events and callbacks in the developer console, subscribe to im.message.receive_v1 and card.action.trigger, and publish a version"

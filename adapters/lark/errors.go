@@ -31,7 +31,7 @@ const (
 
 // classify gives a failure its kind, once. A call that may have had its effect
 // is UnknownOutcome only where a second one would show.
-func (a *Adapter) classify(err error, what op) error {
+func (r *rest) classify(err error, what op) error {
 	if err == nil {
 		return nil
 	}
@@ -43,9 +43,9 @@ func (a *Adapter) classify(err error, what op) error {
 		unsure = chat.UnknownOutcome
 	}
 	if e, ok := errors.AsType[*apiError](err); ok {
-		return a.refused(e, unsure)
+		return r.refused(e, unsure)
 	}
-	out := &chat.Error{Kind: unsure, Code: "no_answer", Err: a.http.clean.Error(err)}
+	out := &chat.Error{Kind: unsure, Code: "no_answer", Err: r.http.clean.Error(err)}
 	if e, ok := errors.AsType[*lane.CallError](err); ok {
 		if !e.Wrote {
 			out.Kind, out.Code = chat.Temporary, "not_sent"
@@ -78,33 +78,33 @@ func refusedToken(err error) bool {
 
 // refused sorts Lark's codes (documentation "general error codes", and the
 // tables of each call).
-func (a *Adapter) refused(r *apiError, unsure chat.ErrorKind) *chat.Error {
-	e := &chat.Error{Kind: chat.Temporary, Code: strconv.Itoa(r.code)}
-	if r.log != "" {
-		e.Err = errors.New("log id " + r.log)
+func (r *rest) refused(in *apiError, unsure chat.ErrorKind) *chat.Error {
+	e := &chat.Error{Kind: chat.Temporary, Code: strconv.Itoa(in.code)}
+	if in.log != "" {
+		e.Err = errors.New("log id " + in.log)
 	}
 	switch {
-	case r.code == 99991400 || r.code == 230020 || r.code == 11232 || r.code == 11247 || r.status == http.StatusTooManyRequests:
-		e.Kind, e.After = chat.RateLimited, r.wait
+	case in.code == 99991400 || in.code == 230020 || in.code == 11232 || in.code == 11247 || in.status == http.StatusTooManyRequests:
+		e.Kind, e.After = chat.RateLimited, in.wait
 		if e.After <= 0 {
 			e.After = defaultWait
 		}
-		if r.code == 230020 && r.wait == 0 {
+		if in.code == 230020 && in.wait == 0 {
 			e.After = time.Second // five a second for one message
 		}
-	case r.code == 0:
-		e.Code = fmt.Sprintf("http_%d", r.status)
-		if r.status >= 500 || r.status < 300 || r.status == http.StatusRequestTimeout {
+	case in.code == 0:
+		e.Code = fmt.Sprintf("http_%d", in.status)
+		if in.status >= 500 || in.status < 300 || in.status == http.StatusRequestTimeout {
 			e.Kind = unsure // 200 without JSON: somebody between answered
 		}
-	case refusedToken(r) || isAuth(r.code):
-		e.Kind, e.Fix = chat.Auth, a.fix(r)
-	case isGone(r):
+	case refusedToken(in) || isAuth(in.code):
+		e.Kind, e.Fix = chat.Auth, r.fix(in)
+	case isGone(in):
 		e.Kind = chat.Gone
-	case isInvalid(r.code):
+	case isInvalid(in.code):
 		e.Kind = chat.Invalid
-		e.Err = errors.New(withoutValue(r.msg))
-	case r.status >= 500 || r.code == 230049 || r.code == 1500 || r.code == 2200:
+		e.Err = errors.New(withoutValue(in.msg))
+	case in.status >= 500 || in.code == 230049 || in.code == 1500 || in.code == 2200:
 		e.Kind = unsure
 	}
 	return e
@@ -160,11 +160,11 @@ func withoutValue(msg string) string {
 }
 
 // fix names the one thing that mends an Auth failure.
-func (a *Adapter) fix(r *apiError) string {
-	console := strings.Replace(a.cfg.Domain.baseURL(), "https://", "", 1) + "/app"
-	switch r.code {
+func (r *rest) fix(in *apiError) string {
+	console := strings.Replace(r.cfg.Domain.baseURL(), "https://", "", 1) + "/app"
+	switch in.code {
 	case 99991672, 99991679, 230027:
-		if m := regexp.MustCompile(`\[([a-z0-9_:., -]{1,400})\]`).FindStringSubmatch(r.msg); m != nil {
+		if m := regexp.MustCompile(`\[([a-z0-9_:., -]{1,400})\]`).FindStringSubmatch(in.msg); m != nil {
 			return fmt.Sprintf("add one of the scopes %s to the app at %s and publish a version", m[1], console)
 		}
 		return "add the missing scope to the app at " + console + " and publish a version"

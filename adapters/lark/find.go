@@ -120,7 +120,7 @@ func (a *Adapter) history(ctx context.Context, place chat.Place, since time.Time
 		if page != "" {
 			b.PageToken(page)
 		}
-		data, err := a.listPage(ctx, b.Build())
+		data, err := a.rest.listPage(ctx, b.Build())
 		if err != nil {
 			return err
 		}
@@ -137,25 +137,10 @@ func (a *Adapter) history(ctx context.Context, place chat.Place, since time.Time
 	return &chat.Error{Kind: chat.Temporary, Code: "find_too_far", Err: errors.New("too many messages since then to look through")}
 }
 
-func (a *Adapter) listPage(ctx context.Context, req *larkim.ListMessageReq) (*larkim.ListMessageRespData, error) {
-	var out *larkim.ListMessageRespData
-	err := a.call(ctx, reading, func(ctx context.Context, token larkcore.RequestOptionFunc) error {
-		resp, err := a.im.Message.List(ctx, req, token)
-		if err != nil {
-			return err
-		}
-		if out = resp.Data; out == nil {
-			return errNoData
-		}
-		return nil
-	})
-	return out, err
-}
-
 // findRoot looks for a message of a topic that can be answered.
 func (a *Adapter) findRoot(ctx context.Context, thread string) (string, error) {
 	req := larkim.NewListMessageReqBuilder().ContainerIdType("thread").ContainerId(thread).SortType("ByCreateTimeAsc").PageSize(20).Build()
-	data, err := a.listPage(ctx, req)
+	data, err := a.rest.listPage(ctx, req)
 	if err != nil {
 		return "", err
 	}
@@ -178,7 +163,7 @@ func (a *Adapter) isPrivate(ctx context.Context, id string) bool {
 			Mode string `json:"chat_mode"`
 		} `json:"data"`
 	}
-	if err := a.get(ctx, "/open-apis/im/v1/chats/"+pathPart(id), nil, &out); err != nil {
+	if err := a.rest.get(ctx, "/open-apis/im/v1/chats/"+pathPart(id), nil, &out); err != nil {
 		a.counts.Add("look:chat_failed")
 		return false
 	}
@@ -200,7 +185,7 @@ func (a *Adapter) nameOf(ctx context.Context, id string) string {
 		} `json:"data"`
 	}
 	query := larkcore.QueryParams{"user_id_type": []string{"open_id"}}
-	err := a.get(ctx, "/open-apis/contact/v3/users/"+pathPart(id), query, &out)
+	err := a.rest.get(ctx, "/open-apis/contact/v3/users/"+pathPart(id), query, &out)
 	if err != nil {
 		a.counts.Add("look:name_failed")
 		if e, ok := errors.AsType[*chat.Error](err); !ok || e.Code == "no_answer" || e.Code == "not_sent" {

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/larksuite/oapi-sdk-go/v3/event/dispatcher/callback"
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 
@@ -98,11 +97,11 @@ func (r *runner) connect(ctx context.Context) error {
 	if _, err := r.identify(ctx); err != nil {
 		return err
 	}
-	ep, err := r.discover(ctx)
+	ep, err := r.rest.discover(ctx)
 	if err != nil {
 		return err
 	}
-	l, err := r.dial(ctx, ep)
+	l, err := r.rest.dial(ctx, ep)
 	if err != nil {
 		return err
 	}
@@ -115,18 +114,18 @@ func (r *runner) connect(ctx context.Context) error {
 	// acknowledged first.
 	stop := context.AfterFunc(ctx, func() { _ = l.ws.SetReadDeadline(time.Now()) })
 	defer stop()
-	wg.Go(func() { r.pings(lctx, l) })
+	wg.Go(func() { l.pings(lctx) })
 	r.pace.Opened()
 	r.health.Set(chat.Ready, "", "")
 	r.cfg.Logger.Info("connected to Lark")
-	err = r.read(ctx, l, func(f larkws.Frame, payload []byte) { r.take(l, f, payload) })
+	err = l.read(ctx, func(f larkws.Frame, payload []byte) { r.take(l, f, payload) })
 	if ctx.Err() != nil {
 		r.lanes.Stop()
 		return nil
 	}
 	out := &chat.Error{Kind: chat.Temporary, Code: "disconnected"}
 	if err != nil {
-		out.Err = r.http.clean.Error(err)
+		out.Err = r.rest.http.clean.Error(err)
 	}
 	return out
 }
@@ -143,29 +142,14 @@ func (a *Adapter) identify(ctx context.Context) (identity, error) {
 			OpenID string `json:"open_id"`
 		} `json:"bot"`
 	}
-	if err := a.get(ctx, "/open-apis/bot/v3/info", nil, &out); err != nil {
+	if err := a.rest.get(ctx, "/open-apis/bot/v3/info", nil, &out); err != nil {
 		return identity{}, err
 	}
 	if out.Bot.OpenID == "" {
-		return identity{}, a.classify(errNoData, reading)
+		return identity{}, a.rest.classify(errNoData, reading)
 	}
 	a.id = identity{connection: a.cfg.Name, app: a.cfg.AppID, bot: out.Bot.OpenID}
 	return a.id, nil
-}
-
-// get makes a reading call that the SDK has no package of its own for, or only a
-// heavy one.
-func (a *Adapter) get(ctx context.Context, path string, query larkcore.QueryParams, out any) error {
-	return a.call(ctx, reading, func(ctx context.Context, token larkcore.RequestOptionFunc) error {
-		resp, err := larkcore.Request(ctx, &larkcore.ApiReq{
-			HttpMethod: http.MethodGet, ApiPath: path, QueryParams: query,
-			SupportedAccessTokenTypes: []larkcore.AccessTokenType{larkcore.AccessTokenTypeTenant},
-		}, a.sdk, token)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(resp.RawBody, out)
-	})
 }
 
 // forget makes the next identify ask again: the secret may be another app's.
@@ -196,7 +180,7 @@ func (r *runner) take(l *link, f larkws.Frame, payload []byte) {
 	case err != nil:
 		// Acknowledged, or Lark would send it again for seven hours; counted, so
 		// that it is seen.
-		r.cfg.Logger.Warn("an event could not be read", "error", r.http.clean.Error(err))
+		r.cfg.Logger.Warn("an event could not be read", "error", r.rest.http.clean.Error(err))
 		r.ackLater(it, "undecodable")
 	case it.d.ignored != "":
 		r.ackLater(it, "ignored:"+it.d.ignored)
@@ -274,7 +258,7 @@ func (r *runner) accept(ctx context.Context, it item) {
 	answer, err := r.sink.Accept(actx, e)
 	if err != nil {
 		r.counts.Add("unacked:refused")
-		r.cfg.Logger.Warn("an event was not stored", "kind", string(e.Kind), "error", r.http.clean.Error(err))
+		r.cfg.Logger.Warn("an event was not stored", "kind", string(e.Kind), "error", r.rest.http.clean.Error(err))
 		if e.Press != nil {
 			// Presses do not come again, so the person is told at once; an answer
 			// that says so is valid, silence shows an error number (B20).

@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
-	larkim "github.com/larksuite/oapi-sdk-go/v3/service/im/v1"
-
 	"loopx/adapters/chat"
 	"loopx/adapters/fit"
 )
@@ -144,7 +141,7 @@ func (a *Adapter) write(ctx context.Context, ref *chat.Ref, key string, d draft)
 	if ref.Place.Thread != "" {
 		made, err = a.replyIn(ctx, ref.Place.Thread, uuidOf(key), d)
 	} else {
-		made, err = a.create(ctx, ref.Place.Conversation, uuidOf(key), d)
+		made, err = a.rest.create(ctx, ref.Place.Conversation, uuidOf(key), d)
 	}
 	if err != nil {
 		if chat.KindOf(err) == chat.UnknownOutcome {
@@ -163,34 +160,6 @@ func (a *Adapter) write(ctx context.Context, ref *chat.Ref, key string, d draft)
 	return nil
 }
 
-// made is what a write answers.
-type made struct{ message, chat string }
-
-func (a *Adapter) create(ctx context.Context, to, uuid string, d draft) (made, error) {
-	kind := "chat_id"
-	if strings.HasPrefix(to, "ou_") {
-		kind = "open_id"
-	}
-	body := larkim.NewCreateMessageReqBodyBuilder().ReceiveId(to).MsgType(d.typ).Content(d.content)
-	if uuid != "" {
-		body.Uuid(uuid)
-	}
-	req := larkim.NewCreateMessageReqBuilder().ReceiveIdType(kind).Body(body.Build()).Build()
-	var out made
-	err := a.call(ctx, creating, func(ctx context.Context, token larkcore.RequestOptionFunc) error {
-		resp, err := a.im.Message.Create(ctx, req, token)
-		switch {
-		case err != nil:
-			return err
-		case resp.Data == nil || str(resp.Data.MessageId) == "": // code 0 without data happens
-			return errNoData
-		}
-		out = made{str(resp.Data.MessageId), str(resp.Data.ChatId)}
-		return nil
-	})
-	return out, err
-}
-
 // replyIn writes into a topic: as an answer to a message of it. When that was
 // recalled another one is taken, but never is a new topic opened (B38).
 func (a *Adapter) replyIn(ctx context.Context, thread, uuid string, d draft) (made, error) {
@@ -202,40 +171,12 @@ func (a *Adapter) replyIn(ctx context.Context, thread, uuid string, d draft) (ma
 				return made{}, err
 			}
 		}
-		out, err := a.reply(ctx, root, uuid, d)
+		out, err := a.rest.reply(ctx, root, uuid, d)
 		if err == nil || chat.KindOf(err) != chat.Gone || try > 0 {
 			return out, err
 		}
 		a.chats.forgetRoot(thread)
 	}
-}
-
-func (a *Adapter) reply(ctx context.Context, to, uuid string, d draft) (made, error) {
-	body := larkim.NewReplyMessageReqBodyBuilder().MsgType(d.typ).Content(d.content).ReplyInThread(true)
-	if uuid != "" {
-		body.Uuid(uuid)
-	}
-	req := larkim.NewReplyMessageReqBuilder().MessageId(to).Body(body.Build()).Build()
-	var out made
-	err := a.call(ctx, creating, func(ctx context.Context, token larkcore.RequestOptionFunc) error {
-		resp, err := a.im.Message.Reply(ctx, req, token)
-		switch {
-		case err != nil:
-			return err
-		case resp.Data == nil || str(resp.Data.MessageId) == "":
-			return errNoData
-		}
-		out = made{str(resp.Data.MessageId), str(resp.Data.ChatId)}
-		return nil
-	})
-	return out, err
-}
-
-func str(p *string) string {
-	if p == nil {
-		return ""
-	}
-	return *p
 }
 
 // Update replaces a message. A card without buttons leaves none behind. A card
@@ -272,7 +213,7 @@ func (a *Adapter) patch(ctx context.Context, message string, out chat.Outgoing) 
 		d, err = plainCard(d.words, markOf(out.Key))
 	}
 	if err == nil {
-		err = a.patchContent(ctx, message, d.content)
+		err = a.rest.patch(ctx, message, d.content)
 	}
 	if out.Card == nil || err == nil || chat.KindOf(err) != chat.Invalid || notACard(err) {
 		return err
@@ -286,21 +227,12 @@ func (a *Adapter) patch(ctx context.Context, message string, out chat.Outgoing) 
 	if err != nil {
 		return err
 	}
-	return a.patchContent(ctx, message, text.content)
+	return a.rest.patch(ctx, message, text.content)
 }
 
 func plainCard(text, mark string) (draft, error) {
 	raw, err := encode(textCard(text, mark))
 	return draft{typ: typeCard, content: string(raw)}, err
-}
-
-func (a *Adapter) patchContent(ctx context.Context, message, content string) error {
-	req := larkim.NewPatchMessageReqBuilder().MessageId(message).
-		Body(larkim.NewPatchMessageReqBodyBuilder().Content(content).Build()).Build()
-	return a.call(ctx, setting, func(ctx context.Context, token larkcore.RequestOptionFunc) error {
-		_, err := a.im.Message.Patch(ctx, req, token)
-		return err
-	})
 }
 
 // edit changes a text. Lark takes 20 edits of one message, after which it is
@@ -313,12 +245,7 @@ func (a *Adapter) edit(ctx context.Context, message string, out chat.Outgoing) e
 	if err != nil {
 		return err
 	}
-	req := larkim.NewUpdateMessageReqBuilder().MessageId(message).
-		Body(larkim.NewUpdateMessageReqBodyBuilder().MsgType(d.typ).Content(d.content).Build()).Build()
-	return a.call(ctx, setting, func(ctx context.Context, token larkcore.RequestOptionFunc) error {
-		_, err := a.im.Message.Update(ctx, req, token)
-		return err
-	})
+	return a.rest.edit(ctx, message, d)
 }
 
 // Notice tells one person something nobody else sees. Lark has that only in the

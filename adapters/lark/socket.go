@@ -3,7 +3,6 @@ package lark
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -27,37 +26,12 @@ const (
 	defPing    = 120 * time.Second // Lark's own pause between pings
 )
 
-// discover asks for an address of the long connection.
-func (a *Adapter) discover(ctx context.Context) (larkws.Endpoint, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.Timing.Call)
-	defer cancel()
-	body, err := json.Marshal(larkws.BootstrapRequest{AppID: a.cfg.AppID, AppSecret: a.cfg.AppSecret.Reveal()})
-	if err != nil {
-		return larkws.Endpoint{}, err
-	}
-	var out larkws.EndpointResp
-	err = a.postJSON(ctx, larkws.GenEndpointUri, body, &out)
-	if e, ok := errors.AsType[*apiError](err); ok && e.code != 0 && e.status < 500 && e.code != 99991400 {
-		switch e.code {
-		case larkws.SystemBusy, larkws.InternalError:
-			return larkws.Endpoint{}, &chat.Error{Kind: chat.Temporary, Code: strconv.Itoa(e.code)}
-		}
-		// Any other code is a refusal that no retry lifts.
-		return larkws.Endpoint{}, &chat.Error{Kind: chat.Auth, Code: strconv.Itoa(e.code), Fix: a.fix(e)}
-	}
-	if err != nil {
-		return larkws.Endpoint{}, a.classify(err, reading)
-	}
-	if out.Data == nil || out.Data.Url == "" {
-		return larkws.Endpoint{}, a.classify(errNoData, reading)
-	}
-	return *out.Data, nil
-}
-
 // link is one open connection.
 type link struct {
 	ws      *websocket.Conn
 	service int32
+	timing  Timing
+	counts  *lane.Counts
 	writeMu sync.Mutex
 	joiner  joiner
 
@@ -66,30 +40,30 @@ type link struct {
 }
 
 // dial opens the websocket.
-func (a *Adapter) dial(ctx context.Context, ep larkws.Endpoint) (*link, error) {
-	u, err := a.http.socketURL(ep.Url)
+func (r *rest) dial(ctx context.Context, ep larkws.Endpoint) (*link, error) {
+	u, err := r.http.socketURL(ep.Url)
 	if err != nil {
 		return nil, err
 	}
-	ws, resp, err := a.http.dialer.DialContext(ctx, u.String(), nil)
+	ws, resp, err := r.http.dialer.DialContext(ctx, u.String(), nil)
 	if resp != nil && resp.Body != nil {
 		_ = resp.Body.Close() // gorilla keeps at most a kilobyte of it
 	}
 	if err != nil {
 		if resp != nil {
-			return nil, a.handshake(resp.Header)
+			return nil, handshake(resp.Header)
 		}
-		return nil, &chat.Error{Kind: chat.Temporary, Code: "not_connected", Err: a.http.clean.Error(err)}
+		return nil, &chat.Error{Kind: chat.Temporary, Code: "not_connected", Err: r.http.clean.Error(err)}
 	}
 	ws.SetReadLimit(maxFrame)
 	service, _ := strconv.ParseInt(u.Query().Get(larkws.ServiceID), 10, 32)
-	l := &link{ws: ws, service: int32(service), ping: defPing, joiner: joiner{keep: a.cfg.Timing.Parts}}
-	a.configure(l, ep.ClientConfig)
+	l := &link{ws: ws, service: int32(service), timing: r.cfg.Timing, counts: r.counts, ping: defPing, joiner: joiner{keep: r.cfg.Timing.Parts}}
+	l.configure(ep.ClientConfig)
 	return l, nil
 }
 
 // handshake reads why an upgrade was refused.
-func (a *Adapter) handshake(h http.Header) error {
+func handshake(h http.Header) error {
 	status, code := lane.Word(h.Get(larkws.HeaderHandshakeStatus)), lane.Word(h.Get(larkws.HeaderHandshakeAuthErrCode))
 	switch {
 	case status == strconv.Itoa(larkws.Forbidden):
@@ -102,7 +76,7 @@ func (a *Adapter) handshake(h http.Header) error {
 
 // configure takes the pause between pings from a whole ClientConfig. A partial
 // one would set it to nothing and cause a storm.
-func (a *Adapter) configure(l *link, c *larkws.ClientConfig) {
+func (l *link) configure(c *larkws.ClientConfig) {
 	if c == nil || c.PingInterval < 1 || c.ReconnectInterval < 1 || c.ReconnectCount == 0 {
 		return
 	}
@@ -111,9 +85,9 @@ func (a *Adapter) configure(l *link, c *larkws.ClientConfig) {
 	l.ping = min(time.Duration(c.PingInterval)*time.Second, 10*time.Minute)
 }
 
-func (a *Adapter) pingEvery(l *link) time.Duration {
-	if a.cfg.Timing.Ping > 0 {
-		return a.cfg.Timing.Ping
+func (l *link) pingEvery() time.Duration {
+	if l.timing.Ping > 0 {
+		return l.timing.Ping
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,12 +113,12 @@ func (l *link) write(f *larkws.Frame) error {
 }
 
 // pings keeps the connection alive until ctx ends.
-func (a *Adapter) pings(ctx context.Context, l *link) {
+func (l *link) pings(ctx context.Context) {
 	for {
 		if err := l.write(larkws.NewPingFrame(l.service)); err != nil {
 			return
 		}
-		if lane.Pause(ctx, a.pingEvery(l)) != nil {
+		if lane.Pause(ctx, l.pingEvery()) != nil {
 			return
 		}
 	}
@@ -152,9 +126,9 @@ func (a *Adapter) pings(ctx context.Context, l *link) {
 
 // read takes frames until the connection ends or says nothing for a ping and a
 // pong: a half-open link is closed by that deadline (B10).
-func (a *Adapter) read(ctx context.Context, l *link, take func(larkws.Frame, []byte)) error {
+func (l *link) read(ctx context.Context, take func(larkws.Frame, []byte)) error {
 	for ctx.Err() == nil {
-		if err := l.ws.SetReadDeadline(time.Now().Add(a.pingEvery(l) + a.cfg.Timing.Pong)); err != nil {
+		if err := l.ws.SetReadDeadline(time.Now().Add(l.pingEvery() + l.timing.Pong)); err != nil {
 			return err
 		}
 		if ctx.Err() != nil { // the deadline that stops us was set in between
@@ -166,37 +140,37 @@ func (a *Adapter) read(ctx context.Context, l *link, take func(larkws.Frame, []b
 		}
 		var f larkws.Frame
 		if typ != websocket.BinaryMessage || f.Unmarshal(raw) != nil {
-			a.counts.Add("frame:unreadable")
+			l.counts.Add("frame:unreadable")
 			continue
 		}
 		switch larkws.FrameType(f.Method) {
 		case larkws.FrameTypeControl:
-			a.control(l, f)
+			l.control(f)
 		case larkws.FrameTypeData:
 			payload, ok, why := l.joiner.join(f, time.Now())
 			if why != "" {
-				a.counts.Add("frame:" + why)
+				l.counts.Add("frame:" + why)
 			}
 			if ok {
 				take(f, payload)
 			}
 		default:
-			a.counts.Add("frame:unknown_method")
+			l.counts.Add("frame:unknown_method")
 		}
 	}
 	return nil
 }
 
-func (a *Adapter) control(l *link, f larkws.Frame) {
+func (l *link) control(f larkws.Frame) {
 	if larkws.Headers(f.Headers).GetString(larkws.HeaderType) != string(larkws.MessageTypePong) || len(f.Payload) == 0 {
 		return
 	}
 	var c larkws.ClientConfig
 	if json.Unmarshal(f.Payload, &c) != nil {
-		a.counts.Add("frame:odd_pong")
+		l.counts.Add("frame:odd_pong")
 		return
 	}
-	a.configure(l, &c)
+	l.configure(&c)
 }
 
 // joiner puts the parts of events together. Only the reader uses it.

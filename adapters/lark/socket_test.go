@@ -9,6 +9,8 @@ import (
 	"time"
 
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
+
+	"loopx/adapters/lane"
 )
 
 func part(id string, sum, seq int, payload string) larkws.Frame {
@@ -148,7 +150,6 @@ func TestAnswerShape(t *testing.T) {
 
 // A partial configuration would make a ping storm, so it changes nothing.
 func TestPartialConfigIsIgnored(t *testing.T) {
-	a := &Adapter{}
 	for raw, want := range map[string]time.Duration{
 		`{"ReconnectCount":-1,"ReconnectInterval":120,"ReconnectNonce":30,"PingInterval":90}`: 90 * time.Second,
 		`{}`:                  defPing,
@@ -157,10 +158,10 @@ func TestPartialConfigIsIgnored(t *testing.T) {
 		`{"PingInterval":1}`:  defPing,
 		`{"ReconnectCount":-1,"ReconnectInterval":120,"ReconnectNonce":30,"PingInterval":999999}`: 10 * time.Minute,
 	} {
-		l := &link{ping: defPing}
+		l := &link{ping: defPing, counts: &lane.Counts{}}
 		var h larkws.Headers
 		h.Add(larkws.HeaderType, "pong")
-		a.control(l, larkws.Frame{Headers: h, Payload: []byte(raw)})
+		l.control(larkws.Frame{Headers: h, Payload: []byte(raw)})
 		if l.ping != want {
 			t.Errorf("%s: ping every %v, want %v", raw, l.ping, want)
 		}
