@@ -144,7 +144,7 @@ func TestEveryView(t *testing.T) {
 	before := rows(t, h.st)
 	for _, name := range queries(t) {
 		answered := 0
-		for _, args := range []string{`{}`, `{"goal":"site"}`, `{"goal":"site","agent":"bob"}`, `{"goal":"site","gate":"G-1"}`, `{"goal":"site","todo":"` + h.held + `"}`, `{"goal":"sites"}`, `{"todo":"none"}`, `{"gate":"none"}`, `{"goal":"site","limit":1}`, `{"text":"page"}`, `{"goal":"site","limit":-1}`} {
+		for _, args := range []string{`{}`, `{"goal":"site"}`, `{"goal":"site","agent":"bob"}`, `{"goal":"site","gate":"G-1"}`, `{"goal":"site","todo":"` + h.held + `"}`, `{"goal":"sites"}`, `{"todo":"none"}`, `{"gate":"none"}`, `{"goal":"site","limit":1}`, `{"text":"page"}`, `{"goal":"site","agent":"ann","turn":"t1"}`, `{"goal":"site","limit":-1}`} {
 			q, err := view.DecodeQuery(name, []byte(args))
 			if err != nil {
 				if kernel.AsError(err).Class != kernel.Invalid {
