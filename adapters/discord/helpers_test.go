@@ -105,6 +105,14 @@ func newAdapter(t *testing.T, s *sim.Server, mod ...func(*discord.Config)) *disc
 // test.
 func run(t *testing.T, s *sim.Server, a *discord.Adapter, sink chat.Sink) (stop func()) {
 	t.Helper()
+	stop = start(t, a, sink)
+	eventually(t, s, "a session", s.Listening)
+	return stop
+}
+
+// start starts the adapter and stops it at the end of the test.
+func start(t *testing.T, a *discord.Adapter, sink chat.Sink) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx, sink) }()
@@ -123,7 +131,6 @@ func run(t *testing.T, s *sim.Server, a *discord.Adapter, sink chat.Sink) (stop 
 		})
 	}
 	t.Cleanup(stop)
-	eventually(t, s, "a session", s.Listening)
 	return stop
 }
 
