@@ -248,11 +248,20 @@ func (r *runner) accept(ctx context.Context, it item) {
 		r.ack(it, 200, emptyFor(it.d))
 		return
 	}
-	actx, cancel := context.WithDeadline(ctx, it.came.Add(r.cfg.Timing.Accept))
+	code, data, after := r.settle(ctx, it.d, it.came)
+	r.ack(it, code, data)
+	after()
+}
+
+// settle gives one event to the sink. The returned answer is to be sent, and
+// then after called, whatever became of it.
+func (r *runner) settle(ctx context.Context, d decoded, came time.Time) (code int, data []byte, after func()) {
+	actx, cancel := context.WithDeadline(ctx, came.Add(r.cfg.Timing.Accept))
 	defer cancel()
-	e := *it.d.event
+	e := *d.event
+	end := func() {}
 	if e.Press != nil {
-		defer r.busy.begin(e.Press.Message)()
+		end = r.busy.begin(e.Press.Message)
 	}
 	r.complete(actx, &e)
 	answer, err := r.sink.Accept(actx, e)
@@ -262,18 +271,18 @@ func (r *runner) accept(ctx context.Context, it item) {
 		if e.Press != nil {
 			// Presses do not come again, so the person is told at once; an answer
 			// that says so is valid, silence shows an error number (B20).
-			r.ack(it, 200, toast("error", "", notKept))
-			return
+			return http.StatusOK, toast("error", notKept), end
 		}
-		r.ack(it, http.StatusInternalServerError, nil) // Lark delivers again
-		return
+		return http.StatusInternalServerError, nil, end // Lark delivers again
 	}
-	if e.Press == nil {
-		r.ack(it, 200, nil)
-	} else {
-		answer = r.ackPress(it, answer)
+	if e.Press != nil {
+		data, answer = r.pressAnswer(answer)
 	}
-	if answer.Notice != "" || answer.Reply != "" {
+	if answer.Notice == "" && answer.Reply == "" {
+		return http.StatusOK, data, end
+	}
+	return http.StatusOK, data, func() {
+		end()
 		r.aside(func() { r.answer(context.WithoutCancel(ctx), e, answer) })
 	}
 }
@@ -284,9 +293,9 @@ const notKept = "This press could not be kept and nothing was decided. Press aga
 // come as a private message.
 const maxToast = 150
 
-// ackPress answers a press in the acknowledgement and returns what did not fit
-// into it. The answer is always valid: an empty object means no change.
-func (r *runner) ackPress(it item, answer chat.Answer) chat.Answer {
+// pressAnswer is the answer to a press, and what did not fit into it. It is
+// always valid: an empty object means no change.
+func (r *runner) pressAnswer(answer chat.Answer) ([]byte, chat.Answer) {
 	var out callback.CardActionTriggerResponse
 	if answer.Notice != "" {
 		out.Toast = &callback.Toast{Type: "info", Content: fit.Short(chat.Visible(answer.Notice), maxToast)}
@@ -306,11 +315,10 @@ func (r *runner) ackPress(it item, answer chat.Answer) chat.Answer {
 	if err != nil {
 		data = []byte("{}")
 	}
-	r.ack(it, 200, data)
-	return answer
+	return data, answer
 }
 
-func toast(typ, lang, text string) []byte {
+func toast(typ, text string) []byte {
 	data, err := encode(callback.CardActionTriggerResponse{Toast: &callback.Toast{Type: typ, Content: fit.Short(text, maxToast)}})
 	if err != nil {
 		return []byte("{}")
@@ -322,7 +330,7 @@ func toast(typ, lang, text string) []byte {
 // that the button means nothing any more (B15).
 func emptyFor(d decoded) []byte {
 	if d.press {
-		return toast("info", "", "This button is not supported any more. 此按钮已不再支持。")
+		return toast("info", "This button is not supported any more. 此按钮已不再支持。")
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func TestAnswerShape(t *testing.T) {
 	if err != nil || string(f.Payload) != `{"code":200,"headers":null,"data":null}` {
 		t.Errorf("payload %s %v", f.Payload, err)
 	}
-	if got := string(toast("info", "", "hi")); got != `{"toast":{"type":"info","content":"hi"}}` {
+	if got := string(toast("info", "hi")); got != `{"toast":{"type":"info","content":"hi"}}` {
 		t.Errorf("toast %s", got)
 	}
 	if d := emptyFor(decoded{press: true}); !json.Valid(d) || bytes.Equal(d, []byte("null")) {
