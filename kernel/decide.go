@@ -205,16 +205,17 @@ type situation struct {
 	counts Counts
 	quota  Quota
 
-	has    []string   // capabilities the agent registered
-	mode   string     // of the agent
-	course uint64     // of the goal, as the agent was told
-	lane   []string   // gates on this agent's whole lane
-	free   *candidate // the best that can run
-	gated  *candidate // the best that a gate holds back
-	other  string     // somebody else's todo, if any
-	unable *candidate // the best that lacks only a capability of this agent
-	lacks  []string   // what it lacks
-	due    *Todo      // the best monitor that is due
+	has     []string   // capabilities the agent registered
+	mode    string     // of the agent
+	course  uint64     // of the goal, as the agent was told
+	lane    []string   // gates on this agent's whole lane
+	stopped bool       // the lane was decided against
+	free    *candidate // the best that can run
+	gated   *candidate // the best that a gate holds back
+	other   string     // somebody else's todo, if any
+	unable  *candidate // the best that lacks only a capability of this agent
+	lacks   []string   // what it lacks
+	due     *Todo      // the best monitor that is due
 }
 
 // able says whether the caller has what a todo needs, and remembers the best
@@ -257,10 +258,11 @@ const scanMost = 10_000
 // unclaimed todos by priority, plan order and age.
 func (s *situation) look() {
 	r := s.r
-	for id := range r.LaneBlocks(s.g.ID, s.agent) {
-		s.lane = append(s.lane, id)
+	lane := r.LaneBlocks(s.g.ID, s.agent)
+	s.lane = keys(lane)
+	if s.stopped = listOfBlocks(lane) == ListBlocked; s.stopped {
+		return // somebody said no to all of it: there is nothing to look for
 	}
-	slices.Sort(s.lane)
 	for _, id := range r.list(s.g.ID, ListHeld, s.agent, listMax) {
 		if c := r.Claim(s.g.ID, id); c.Holds(r.steady) && c.Agent == s.agent {
 			s.consider(id, "current_agent_claimed_todo")
@@ -282,7 +284,9 @@ func (s *situation) look() {
 	}
 	if s.free != nil && len(s.lane) > 0 {
 		s.gated, s.free = before(s.gated, s.free), nil
-		s.gated.gates = append(slices.Clone(s.lane), s.gated.gates...)
+	}
+	if s.gated != nil {
+		s.gated.gates = uniq(append(slices.Clone(s.lane), s.gated.gates...))
 	}
 	if s.free == nil && s.gated == nil {
 		s.othersWork()

@@ -132,14 +132,30 @@ func (s *situation) fallback(d *Decision) {
 	d.Reason = fmt.Sprintf("%s waits for a decision; %s does not depend on it", s.gated.todo.ID, s.free.todo.ID)
 }
 
-func (s *situation) allGated() bool { return s.free == nil && s.gated != nil }
+// allGated: what could run waits for a person, and so does planning in a lane
+// that waits.
+func (s *situation) allGated() bool {
+	if s.free != nil || s.stopped {
+		return false
+	}
+	return s.gated != nil || len(s.lane) > 0 && s.other == "" && !s.later() && s.unplanned()
+}
 
 func (s *situation) ask(d *Decision) {
 	d.Kind, d.State, d.Effective = "ask", "operator_gate", "operator_gate_notify"
-	d.Reason = fmt.Sprintf("%s and everything else that could run wait for a decision", s.gated.todo.ID)
-	s.askFor(d, s.gated.gates)
+	gates := s.lane
+	d.Reason = "this lane waits for a decision"
+	if s.gated != nil {
+		gates = s.gated.gates
+		d.Reason = fmt.Sprintf("%s and everything else that could run wait for a decision", s.gated.todo.ID)
+	}
+	s.askFor(d, gates)
 	d.Contract.User.Needed = true
 	d.Contract.Agent.Instruction = "Wait for the person. Do not work around the decision."
+	if len(d.Contract.User.Ask) == 0 {
+		d.Contract.User.Needed = false
+		d.Contract.Agent.Instruction = "The question has expired or was taken back, and that grants nothing. Ask again with a new gate if it still matters."
+	}
 	d.Scheduler = Hint{Action: "backoff_waiting_for_user", Cadence: "human_gate", Reason: "woken by the answer"}
 }
 
@@ -148,7 +164,7 @@ func (s *situation) askFor(d *Decision, gates []string) {
 	d.Contract.User.Notify = "DONT_NOTIFY"
 	for _, id := range gates {
 		g := s.r.Gate(s.g.ID, id)
-		if g == nil || g.Status != GateOpen {
+		if g == nil || g.Status != GateOpen || g.Expired(s.r.now) {
 			continue
 		}
 		d.Contract.User.Ask = append(d.Contract.User.Ask, AskedFor{Gate: g.ID, Code: g.Code, Question: g.Question})
@@ -220,7 +236,7 @@ func (s *situation) wait(d *Decision, reason, action, cadence string, wake int64
 }
 
 func (s *situation) later() bool {
-	return s.counts.Open > 0 || s.counts.Deferred > 0 || s.counts.Asks > 0 || s.counts.Monitors > 0 && s.monitorsLive()
+	return s.stopped || s.counts.Open > 0 || s.counts.Deferred > 0 || s.counts.Asks > 0 || s.counts.Monitors > 0 && s.monitorsLive()
 }
 
 func (s *situation) waitForTime(d *Decision) {
@@ -229,6 +245,10 @@ func (s *situation) waitForTime(d *Decision) {
 		if v.Watch.NextDue > s.r.now {
 			wake = min(wake, max(v.Watch.NextDue, s.r.now+15*minuteMS))
 		}
+	}
+	if s.stopped {
+		s.wait(d, "this lane was stopped by the decision of "+s.codes(s.lane), "backoff_until_state_change", "quiet_wait", s.r.now+60*minuteMS)
+		return
 	}
 	if at := s.r.nextDate(s.g.ID); at > 0 {
 		wake = min(wake, at)

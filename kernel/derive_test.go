@@ -356,6 +356,9 @@ func (s *rows) verdict(goal *kernel.Goal, agent string, steady, now int64) (rule
 		return "R01", ""
 	}
 	lanes := s.lanes(goal.ID, agent)
+	if decidedAgainst(lanes) {
+		return "R14", ""
+	}
 	var free, gated, due *kernel.Todo
 	others, later := false, false
 	own := func(t *kernel.Todo) bool { return s.held(t, steady) == agent }
@@ -422,6 +425,9 @@ func (s *rows) verdict(goal *kernel.Goal, agent string, steady, now int64) (rule
 	case later:
 		return "R14", ""
 	case len(s.order) == 0 || !s.any(goal.ID) || s.lastEnd[goal.ID] == "" || s.lastEnd[goal.ID] == "active_goal":
+		if len(lanes) > 0 {
+			return "R10", ""
+		}
 		return "R15", ""
 	}
 	return "R16", ""

@@ -214,6 +214,9 @@ func (c *Refresh) decide(r *reader, e *env) (*decided, error) {
 		if turn != nil && turn.Todo != "" && turn.Todo != todo && turn.Generation > 0 {
 			return nil, Errorf(Conflict, "turn_bound", "the turn %s is bound to %s", show(turn.ID), turn.Todo)
 		}
+		if v.Status == TodoDone && v.Done.By != a.ID {
+			return nil, Errorf(Conflict, "lease_lost", "%s was completed by %s", v.ID, v.Done.By).Try("loopx quota should-run --goal-id %s --agent-id %s", g.ID, a.ID)
+		}
 		if v.Status == TodoOpen {
 			w, err := r.writer(e, g, v, a.ID, c.Lease, c.Turn)
 			if err != nil {
