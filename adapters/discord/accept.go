@@ -34,13 +34,10 @@ type intake struct {
 	lanes  *lane.Lanes[item]
 	side   sync.WaitGroup // forms, notices: never in the way of events
 	sem    chan struct{}
-
-	heardMu sync.Mutex
-	heard   map[string]string // conversation -> the newest message stored
 }
 
 func newIntake(ctx context.Context, a *Adapter, sink chat.Sink) *intake {
-	in := &intake{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel), heard: map[string]string{}}
+	in := &intake{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
 	// What waits to be stored must not outlive a Run that ends with a failure.
 	ctx, in.cancel = context.WithCancel(ctx)
 	in.lanes = lane.New(func(it item) { in.run(ctx, it) }, item.size)
@@ -110,7 +107,7 @@ func (in *intake) store(ctx context.Context, e chat.Event) bool {
 	for ; ; e.Attempt++ {
 		answer, err := in.accept(ctx, e, time.Now().Add(in.cfg.Timing.Accept))
 		if err == nil {
-			in.note(e)
+			in.heard.note(e)
 			in.deliver(ctx, e, answer)
 			return true
 		}
@@ -228,85 +225,4 @@ func (in *intake) deliver(ctx context.Context, e chat.Event, ans chat.Answer) {
 			}
 		}
 	})
-}
-
-// maxHeard bounds the conversations whose newest message is remembered.
-const maxHeard = 1024
-
-// note remembers the newest message that is stored of a conversation.
-func (in *intake) note(e chat.Event) {
-	if e.Kind != chat.MessageSent || e.Message == nil || !isID(e.Message.ID) {
-		return
-	}
-	channel := firstOf(e.Place.Thread, e.Place.Conversation)
-	in.heardMu.Lock()
-	defer in.heardMu.Unlock()
-	old, known := in.heard[channel]
-	if !known && len(in.heard) >= maxHeard {
-		return
-	}
-	if len(e.Message.ID) > len(old) || len(e.Message.ID) == len(old) && e.Message.ID > old {
-		in.heard[channel] = e.Message.ID
-	}
-}
-
-// catchUp queues the reading of what was said while no session was there, ahead
-// of everything the new one brings.
-func (in *intake) catchUp(dec decoder) {
-	in.heardMu.Lock()
-	var list []string
-	for c := range in.heard {
-		list = append(list, c)
-	}
-	in.heardMu.Unlock()
-	if in.cfg.Conversations != nil {
-		for _, c := range in.cfg.Conversations() {
-			if isID(c) {
-				list = append(list, c)
-			}
-		}
-	}
-	seen := map[string]bool{}
-	for _, c := range list {
-		if !seen[c] && !in.put(item{catch: c, reader: dec}) {
-			in.counts.Add("refused:full")
-		}
-		seen[c] = true
-	}
-}
-
-// readHistory delivers what stands in a conversation after the last message that
-// is known to be stored. Edits and presses of that time are nowhere to be had.
-func (in *intake) readHistory(ctx context.Context, dec decoder, conversation string) {
-	in.heardMu.Lock()
-	after := firstOf(in.heard[conversation], idAt(in.cfg.Clock().Add(-in.cfg.Timing.CatchUp)))
-	in.heardMu.Unlock()
-	c, err := in.places.lookUp(ctx, conversation)
-	for page := 0; err == nil && page < findPages; page++ {
-		var list []message
-		if list, err = in.history(ctx, conversation, after); err != nil {
-			break
-		}
-		for i := range list {
-			d, derr := dec.message(&list[i], false, c.Type == dg.ChannelTypeDM)
-			if derr != nil || len(d.events) == 0 {
-				in.counts.Add("history:ignored")
-				continue
-			}
-			e := d.events[0]
-			e.Place.Connection = in.cfg.Name
-			in.counts.Add("history:read")
-			if !in.store(ctx, e) {
-				return
-			}
-		}
-		if len(list) < historyPage {
-			return
-		}
-		after = list[len(list)-1].ID
-	}
-	if err != nil && ctx.Err() == nil {
-		in.counts.Add("history:failed")
-		in.cfg.Logger.Warn("what was said meanwhile could not be read", "error", err)
-	}
 }

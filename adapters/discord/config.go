@@ -135,6 +135,7 @@ type Adapter struct {
 	health *lane.Health
 	places *places
 	self   *self
+	heard  *heard
 
 	running atomic.Bool
 	frameAt atomic.Int64 // UTC ms of the last frame of the gateway
@@ -161,6 +162,7 @@ func New(cfg Config) (*Adapter, error) {
 	r := newREST(cfg)
 	a := &Adapter{
 		cfg: cfg, rest: r, places: newPlaces(r, t.Call), self: &self{connection: cfg.Name, rest: r, call: t.Call},
+		heard:  &heard{m: map[string]string{}},
 		pace:   lane.NewPacer(t.RetryMin, t.RetryMax, t.Stable),
 		health: lane.NewHealth(cfg.Clock),
 	}

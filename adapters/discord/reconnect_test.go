@@ -211,3 +211,32 @@ func TestOneMessageHasOneID(t *testing.T) {
 		t.Errorf("the history was read %d times", n)
 	}
 }
+
+// A Run that ended with a failure knows where it was: the next one reads on.
+func TestNextRunReadsOn(t *testing.T) {
+	s := newSim(t, sim.Options{})
+	a, sink := newAdapter(t, s), newRecorder()
+	stop := run(t, s, a, sink)
+	s.Say(sim.Wei, s.DM(sim.Wei), "first")
+	sink.next(t, said("first"))
+	stop()
+	eventually(t, s, "closed", func() bool { n, _ := s.Connections(); return n == 0 })
+	for i := range 120 { // more than a page
+		s.Say(sim.Wei, s.DM(sim.Wei), fmt.Sprintf("away %03d", i))
+	}
+	s.Inject(sim.Fault{Method: "messages.list", Kind: sim.FaultStatus, Status: 503, Times: 2})
+	run(t, s, a, sink)
+	s.Say(sim.Wei, s.DM(sim.Wei), "back")
+	sink.next(t, said("back"))
+	var got []string
+	for _, e := range sink.all() {
+		if !e.Private {
+			t.Errorf("%q is not private", e.Message.Text)
+		}
+		got = append(got, e.Message.Text)
+	}
+	// "back" is in the last page too; the sink knows it by its id.
+	if len(got) < 122 || got[1] != "away 000" || got[120] != "away 119" || got[121] != "back" {
+		t.Errorf("%d events: %v", len(got), got)
+	}
+}
