@@ -31,7 +31,8 @@ func (quiet) Error(context.Context, ...any) {}
 // with a toast and a new card, patch, an event in parts, a refused handler and
 // its repeat, and the way back after a drop.
 func TestSDKAgrees(t *testing.T) {
-	s := newSim(t, sim.Options{AppID: "cli_5d00000000000001", Redeliver: []time.Duration{0, 0, 0}})
+	// The SDK's token cache is one per process, by app id.
+	s := newSim(t, sim.Options{AppID: fmt.Sprintf("cli_%016x", time.Now().UnixNano()), Redeliver: []time.Duration{0, 0, 0}})
 	cfg := &larkcore.Config{
 		BaseUrl: s.URL(), AppId: s.AppID(), AppSecret: s.AppSecret(), HttpClient: httpClient(t), Logger: quiet{},
 		EnableTokenCache: true, AppType: larkcore.AppTypeSelfBuilt,
