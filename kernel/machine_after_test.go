@@ -33,7 +33,7 @@ func badWords(e *kernel.Error) string {
 
 // claimable is what the design says about a claim, read naively: "" when it may
 // pass, else why not.
-func (s *rows) claimable(c *kernel.ClaimTodo, steady int64) string {
+func (s *rows) claimable(c *kernel.ClaimTodo, steady, now int64) string {
 	g, v := s.goals[c.Goal], s.todos[c.Todo]
 	switch {
 	case g == nil || v == nil || v.Goal != c.Goal:
@@ -42,7 +42,7 @@ func (s *rows) claimable(c *kernel.ClaimTodo, steady int64) string {
 		return "stopped"
 	case !slices.ContainsFunc(s.agents[c.Goal], func(a *kernel.Agent) bool { return a.ID == c.Agent }):
 		return "no member"
-	case v.Status != "open" || v.Class == "ask":
+	case v.Status != "open" && !passed(v, now) || v.Class == "ask":
 		return "not open work"
 	case slices.Contains(v.Excluded, c.Agent):
 		return "excluded"
@@ -74,7 +74,7 @@ func (m *machine) claimed(t *rapid.T, before *rows, cmd kernel.Command, opt kern
 		return
 	}
 	boot, ms := m.Boot()
-	why := before.claimable(c, before.steady(boot, ms, m.now))
+	why := before.claimable(c, before.steady(boot, ms, m.now), m.now)
 	if (why == "") != (err == nil) {
 		t.Fatalf("%s claims %s: refusal %v, want %q", c.Agent, c.Todo, err, why)
 	}
