@@ -95,7 +95,7 @@ func (b *budget) reserve(route, major string) time.Duration {
 }
 
 func since(list []time.Time, from time.Time) []time.Time {
-	for len(list) > 0 && list[0].Before(from) {
+	for len(list) > 0 && !list[0].After(from) {
 		list = list[1:]
 	}
 	return list

@@ -425,3 +425,44 @@ func TestBurst(t *testing.T) {
 		next[e.Place.Conversation] = e.Message.Text
 	}
 }
+
+// A press that cannot be stored is not acknowledged: the person sees that it
+// failed. A message waits for its turn meanwhile, and does not hold presses.
+func TestPressThatIsNotStored(t *testing.T) {
+	s := newSim(t, sim.Options{})
+	a, sink := newAdapter(t, s, func(c *discord.Config) { c.Timing.Accept = 150 * time.Millisecond }), newRecorder()
+	var mu sync.Mutex
+	full := true
+	sink.answer = func(e chat.Event) (chat.Answer, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if full && e.Sender.Kind != chat.Self {
+			return chat.Answer{}, errors.New("disk full")
+		}
+		return chat.Answer{}, nil
+	}
+	run(t, s, a, sink)
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(gateCard())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Say(sim.Wei, sim.General, "kept")
+	press, err := s.PressButton(sim.Wei, sim.General, ref.Message, "Publish")
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the press is given up", func() bool { return a.Counts()["unacked:refused"] >= 2 })
+	if s.Acked(press.Events[0]) {
+		t.Error("acknowledged what was not stored")
+	}
+	mu.Lock()
+	full = false
+	mu.Unlock()
+	n := len(sink.all())
+	soon(t, "the message is stored", func() bool { return len(sink.all()) > n })
+	again, err := s.PressButton(sim.Wei, sim.General, ref.Message, "Publish")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, s, "ack", func() bool { return s.Acked(again.Events[0]) })
+}

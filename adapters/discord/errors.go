@@ -151,7 +151,7 @@ func closed(code int) (err *chat.Error, fatal, resumable bool) {
 	case 4010, 4011:
 		return &chat.Error{Kind: chat.Invalid, Code: err.Code, Err: errors.New("the bot is in too many servers for one connection")}, true, false
 	case 4012, 4013:
-		return &chat.Error{Kind: chat.Invalid, Code: err.Code, Err: fmt.Errorf("Discord no longer speaks version %s", version), Fix: "install a newer release"}, true, false
+		return &chat.Error{Kind: chat.Invalid, Code: err.Code, Err: fmt.Errorf("version %s is no longer spoken by Discord", version), Fix: "install a newer release"}, true, false
 	case 4003, 4005, 4007, 4009:
 		return err, false, false
 	}
