@@ -66,23 +66,8 @@ func (c *ClaimTodo) decide(r *reader, e *env) (*decided, error) {
 	if err := r.mayClaim(e, g, v, a, old); err != nil {
 		return nil, err
 	}
-	out := &decided{}
-	n := Claim{Goal: g.ID, Todo: v.ID, Agent: a.ID, Generation: 1, LeaseMS: orInt(c.LeaseMS, leaseMS), Session: c.Session, Since: e.now}
-	typ := TodoClaimed
-	if mine {
-		typ, n.Generation, n.Token, n.Since = ClaimRenewed, old.Generation, old.Token, old.Since
-	} else {
-		out.changed = true
-		n.Token = e.id("lease_")
-		if old != nil {
-			n.Generation = old.Generation + 1
-		}
-	}
-	n.Until = e.steady + n.LeaseMS
-	if v.Status == TodoDeferred { // its date has passed
-		out.events = append(out.events, reopen(e, v))
-	}
-	out.events = append(out.events, Event{Type: typ, Goal: g.ID, Subject: v.ID, Claim: &n})
+	n, taking := take(e, v, old, a.ID, c.Session, c.LeaseMS)
+	out := &decided{changed: !mine, events: taking}
 	res, err := r.reserve(e, g, a.ID, c.Turn, v.ID, n.Until)
 	if err != nil {
 		return nil, err
@@ -96,9 +81,35 @@ func (c *ClaimTodo) decide(r *reader, e *env) (*decided, error) {
 	out.events = append(out.events, r.taken(e, g.ID, a.ID, v.ID)...)
 	result := todoResult(v)
 	result["changed"], result["claimed_by"] = out.changed, a.ID
-	result["lease"] = Lease{Token: n.Token, Generation: n.Generation, Expires: rfc3339(e.now + n.LeaseMS)}
+	result["lease"] = n.lease(e)
 	out.result = result
 	return out, nil
+}
+
+// take is the claim an agent gets, with the events that make it: renewed when
+// the agent holds the todo already, else the next generation with a new token.
+func take(e *env, v *Todo, old *Claim, agent, session string, ms int64) (*Claim, []Event) {
+	n := &Claim{Goal: v.Goal, Todo: v.ID, Agent: agent, Generation: 1, LeaseMS: orInt(ms, leaseMS), Session: session, Since: e.now}
+	typ := TodoClaimed
+	switch {
+	case old.Holds(e.steady) && old.Agent == agent:
+		typ, n.Generation, n.Token, n.Since = ClaimRenewed, old.Generation, old.Token, old.Since
+	case old != nil:
+		n.Generation, n.Token = old.Generation+1, e.id("lease_")
+	default:
+		n.Token = e.id("lease_")
+	}
+	n.Until = e.steady + n.LeaseMS
+	var events []Event
+	if v.Status == TodoDeferred { // its date has passed
+		events = append(events, reopen(e, v))
+	}
+	return n, append(events, Event{Type: typ, Goal: v.Goal, Subject: v.ID, Claim: n})
+}
+
+// lease is what the holder proves the claim with.
+func (c *Claim) lease(e *env) *Lease {
+	return &Lease{Token: c.Token, Generation: c.Generation, Expires: rfc3339(e.now + c.LeaseMS)}
 }
 
 func checkLease(ms int64) error {

@@ -159,10 +159,8 @@ func (c *TransferTodo) decide(r *reader, e *env) (*decided, error) {
 	if err := r.mayClaim(e, g, v, to, nil); err != nil {
 		return nil, err
 	}
-	n := Claim{Goal: g.ID, Todo: v.ID, Agent: to.ID, Generation: w.claim.Generation + 1, Token: e.id("lease_"), LeaseMS: orInt(c.LeaseMS, leaseMS), Since: e.now}
-	n.Until = e.steady + n.LeaseMS
-	events := r.releaseClaim(w.claim)
-	events = append(events, Event{Type: TodoClaimed, Goal: g.ID, Subject: v.ID, Claim: &n})
+	n, taking := take(e, v, w.claim, to.ID, "", c.LeaseMS)
+	events := append(r.releaseClaim(w.claim), taking...)
 	res, err := r.reserve(e, g, to.ID, "", v.ID, n.Until)
 	if err != nil {
 		if slot := r.Reservation(g.ID, w.claim.Agent); slot == nil || slot.Todo != v.ID {

@@ -129,25 +129,10 @@ func (c *OpenTurn) act(r *reader, e *env, d *Decision, t *Turn, out *decided, si
 		return nil
 	}
 	d.Contract.CLI.Next = d.Contract.CLI.Next[1:] // it is claimed with this
-	n := Claim{Goal: d.Goal, Todo: todo, Agent: d.Agent, Generation: 1, LeaseMS: orInt(c.LeaseMS, leaseMS), Session: sid, Since: e.now}
-	typ := TodoClaimed
-	switch {
-	case mine:
-		typ, n.Generation, n.Token, n.Since = ClaimRenewed, old.Generation, old.Token, old.Since
-	case old != nil:
-		n.Generation = old.Generation + 1
-		fallthrough
-	default:
-		n.Token = e.id("lease_")
-	}
-	n.Until = e.steady + n.LeaseMS
+	n, taking := take(e, r.Todo(d.Goal, todo), old, d.Agent, sid, c.LeaseMS)
 	t.Generation, t.Until = n.Generation, n.Until
-	if v := r.Todo(d.Goal, todo); v != nil && v.Status == TodoDeferred { // its date has passed
-		out.events = append(out.events, reopen(e, v))
-	}
-	d.Selected.ClaimedBy = d.Agent
-	d.Lease = &Lease{Token: n.Token, Generation: n.Generation, Expires: rfc3339(e.now + n.LeaseMS)}
-	out.events = append(out.events, Event{Type: typ, Goal: d.Goal, Subject: todo, Claim: &n})
+	d.Selected.ClaimedBy, d.Lease = d.Agent, n.lease(e)
+	out.events = append(out.events, taking...)
 	return nil
 }
 
