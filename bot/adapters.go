@@ -11,8 +11,8 @@ import (
 )
 
 // newAdapter makes the adapter of a configured connection: one explicit case a
-// platform.
-func newAdapter(c ConnectionConfig, getenv func(string) string, log *slog.Logger) (chat.Adapter, error) {
+// platform. private lists the private conversations it should catch up on.
+func newAdapter(c ConnectionConfig, getenv func(string) string, private func() []string, log *slog.Logger) (chat.Adapter, error) {
 	token := func(what, env, file string) (chat.Secret, error) {
 		return secret("connection "+c.Name+", "+what, env, file, getenv)
 	}
@@ -34,7 +34,7 @@ func newAdapter(c ConnectionConfig, getenv func(string) string, log *slog.Logger
 		if bot, err = token("bot token", c.BotTokenEnv, c.BotTokenFile); err != nil {
 			return nil, err
 		}
-		a, err = discord.New(discord.Config{Name: c.Name, BotToken: bot, BaseURL: c.BaseURL, Sim: sim, Logger: log})
+		a, err = discord.New(discord.Config{Name: c.Name, BotToken: bot, Conversations: private, BaseURL: c.BaseURL, Sim: sim, Logger: log})
 	case chat.Lark:
 		var app chat.Secret
 		if app, err = token("app secret", c.AppSecretEnv, c.AppSecretFile); err != nil {

@@ -218,13 +218,27 @@ func (b *Bot) connect() error {
 	b.console = console.New(console.Options{Name: consoleName, Log: consoleLog{b.held.Store}})
 	add(consoleName, chat.Console, b.console, pagePerson)
 	for _, c := range b.opt.Config.Connections {
-		a, err := newAdapter(c, b.opt.Getenv, log)
+		a, err := newAdapter(c, b.opt.Getenv, func() []string { return privateChats(k, c.Name) }, log)
 		if err != nil {
 			return err
 		}
 		add(c.Name, chat.Platform(c.Platform), a, nil)
 	}
 	return nil
+}
+
+// privateChats are the private conversations of people linked through a connection.
+func privateChats(k *kernel.Kernel, connection string) []string {
+	var out []string
+	_ = k.Read(context.Background(), func(r *kernel.Reader) error { // on a failure there is just no catching up
+		for _, p := range r.Principals(1000) {
+			if p.Connection == connection && p.Status != "revoked" && p.Private != "" {
+				out = append(out, p.Private)
+			}
+		}
+		return nil
+	})
+	return out
 }
 
 // pagePerson is the page's own proof: its session says who acts.
