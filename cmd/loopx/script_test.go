@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 					env.Setenv("LOOPX_HOME", home)
 					env.Setenv("TZ", "UTC")
 					env.Setenv("NO_COLOR", "1")
+					env.Setenv("GORACE", "atexit_sleep_ms=0") // see environ
 					if mode == "daemon" {
 						return startDaemon(env, home)
 					}
