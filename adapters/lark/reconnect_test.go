@@ -105,14 +105,14 @@ func TestPermanentRefusals(t *testing.T) {
 // arrived.
 func TestB12QuietIsAliveAndSaysSo(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Ping, c.Timing.Pong = 10*time.Millisecond, 100*time.Millisecond }), newRecorder()
+	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Ping, c.Timing.Pong = 10*time.Millisecond, 400*time.Millisecond }), newRecorder()
 	run(t, s, a, sink)
 	connected(t, s)
 	first := a.Health().LastFrame
 	deadline := time.After(5 * time.Second)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for a.Health().LastFrame < first+400 { // four deadlines
+	for a.Health().LastFrame < first+900 { // two deadlines
 		select {
 		case <-tick.C:
 		case <-deadline:
