@@ -147,6 +147,9 @@ func (a *app) restore(path string, limit time.Duration, execute bool) (*restored
 	if err := home.Ensure(); err != nil {
 		return nil, err
 	}
+	if err := a.tokenOf(home); err != nil {
+		return nil, err
+	}
 	by, err := a.owner(actRestore, func() string {
 		return r.text(false) + "The state in " + home.Dir + " is replaced by this copy."
 	}, "restore")
@@ -156,6 +159,26 @@ func (a *app) restore(path string, limit time.Duration, execute bool) (*restored
 	ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return r, a.install(ctx, path, limit, by, r)
+}
+
+// tokenOf compares the token that is shown with the folder's also where there is
+// no state yet, which other owner's acts do not need to.
+func (a *app) tokenOf(home client.Home) error {
+	if a.g.tokenFile == "" {
+		return nil
+	}
+	shown, err := client.ReadToken(a.g.tokenFile)
+	if err != nil {
+		return err
+	}
+	mine, err := home.Token()
+	if err != nil {
+		return err
+	}
+	if !client.SameToken(shown, mine) {
+		return kernel.Errorf(kernel.Denied, "token_bad", "the owner token is not the one of %s", home.Dir).Try("use owner.token of the state folder")
+	}
+	return nil
 }
 
 // notServed refuses while a bot serves the folder: it would go on with the file
