@@ -46,6 +46,7 @@ var rooms = []room{
 	{"bot/cards", []string{"adapters/chat", "kernel", "kernel/view"}, nil, "a card is drawn from a read model; no platform, store or transport is known here"},
 	{"bot/...", slices.Concat(parts, below), body, "a part of the body may know its neighbours and every room below, and nothing below may know it"},
 	{"bot", slices.Concat(parts, below, []string{"adapters/slack", "adapters/discord", "adapters/lark"}), body, "the daemon joins the rooms; commands and fixtures stand above and beside it"},
+	{"bot/setup", []string{"bot", "bot/client", "adapters/chat", "kernel"}, []string{"golang.org/x/sys"}, "it writes what the daemon reads and asks the daemon's own reader; a platform is tried over plain HTTP; x/sys keeps a terminal from showing tokens"},
 	{"bot/demo/...", slices.Concat([]string{"bot"}, parts, below, []string{"fixtures/..."}), nil, "the demo plays on the real daemon with the simulators"},
 	{"bot/bench/...", slices.Concat([]string{"bot"}, parts, below, []string{"fixtures/..."}), nil, "the driver measures the real binaries against the simulators"},
 

@@ -20,6 +20,7 @@ import (
 	"loopx/bot/cards"
 	"loopx/bot/client"
 	"loopx/bot/demo"
+	"loopx/bot/setup"
 	"loopx/cmd/loopx/cli"
 	"loopx/kernel"
 )
@@ -37,6 +38,8 @@ const usage = `loopx-bot keeps the control state of long-running agents and show
   loopx-bot demo [--dir D] [--speed N] [--no-open]
                                                a scripted story, no account needed
   loopx-bot demo play [--dir D] [--speed N]    the same unattended; checks itself
+  loopx-bot setup slack|discord|lark           connect a platform: tokens are tried
+                                               first; loopx-bot setup help
   loopx-bot cards [--format text|json]         every card with sample data
   loopx-bot cli ...                            the loopx command line
   loopx-bot version
@@ -56,6 +59,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return cli.Exec(ctx, cli.Options{Args: args[1:], Env: os.Environ(), In: stdin, Out: stdout, Err: stderr, Self: self})
 		case "demo":
 			return demo.Run(ctx, args[1:], stdout, stderr)
+		case "setup":
+			if err := setup.Run(ctx, setup.Options{Args: args[1:], Env: os.Getenv, In: stdin, Out: stdout, Err: stderr}); err != nil {
+				return fail(stderr, err)
+			}
+			return 0
 		case "cards":
 			return cards.Run(args[1:], stdout, stderr)
 		case "version", "--version":
