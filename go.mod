@@ -15,7 +15,7 @@ require (
 require (
 	github.com/bwmarrin/discordgo v0.29.0
 	github.com/gogo/protobuf v1.3.2 // indirect
-	github.com/larksuite/oapi-sdk-go/v3 v3.11.0 // indirect
+	github.com/larksuite/oapi-sdk-go/v3 v3.11.0
 	golang.org/x/tools v0.49.0 // indirect
 )
 

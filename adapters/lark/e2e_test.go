@@ -106,8 +106,8 @@ func TestB20EveryPressIsAnswered(t *testing.T) {
 		private int // messages in the private chat
 	}{
 		"nothing to say": {},
-		"failed":         {err: errors.New("the disk is full"), want: "could not be kept"},
-		"too slow":       {slow: true, want: "could not be kept"},
+		"failed":         {err: errors.New("the disk is full"), want: "could not be confirmed"},
+		"too slow":       {slow: true, want: "could not be confirmed"},
 		"long":           {answer: chat.Answer{Notice: strings.Repeat("long ", 100)}, want: "long long", private: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -167,6 +167,29 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// In a burst the last waits far longer than one event may take; none is refused.
+func TestSlowBurstIsStored(t *testing.T) {
+	s := newSim(t, sim.Options{AckWithin: time.Minute})
+	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Accept = 60 * time.Millisecond }), newRecorder()
+	sink.answer = func(ctx context.Context, _ chat.Event) (chat.Answer, error) {
+		slow, stop := context.WithTimeout(ctx, 10*time.Millisecond)
+		defer stop()
+		<-slow.Done()
+		return chat.Answer{}, ctx.Err()
+	}
+	run(t, s, a, sink)
+	var all []sim.Sent
+	for i := range 40 {
+		all = append(all, s.Say("ou_wei", "oc_gen", fmt.Sprint(i)))
+	}
+	for _, sent := range all {
+		acked(t, s, sent)
+	}
+	if n := len(sink.all()); n != 40 {
+		t.Errorf("%d deliveries", n)
+	}
+}
+
 // What is being stored when the end comes is acknowledged.
 func TestStopAcknowledgesWhatIsStored(t *testing.T) {
 	s := newSim(t, sim.Options{})

@@ -248,15 +248,17 @@ func (r *runner) accept(ctx context.Context, it item) {
 		r.ack(it, 200, emptyFor(it.d))
 		return
 	}
-	code, data, after := r.settle(ctx, it.d, it.came)
+	code, data, after := r.settle(ctx, it.d)
 	r.ack(it, code, data)
 	after()
 }
 
 // settle gives one event to the sink. The returned answer is to be sent, and
-// then after called, whatever became of it.
-func (r *runner) settle(ctx context.Context, d decoded, came time.Time) (code int, data []byte, after func()) {
-	actx, cancel := context.WithDeadline(ctx, came.Add(r.cfg.Timing.Accept))
+// then after called, whatever became of it. The time begins here, not when the
+// event came: in a burst what waited long is stored and acknowledged late, which
+// Lark answers with one more delivery, rather than refused until the ladder ends.
+func (r *runner) settle(ctx context.Context, d decoded) (code int, data []byte, after func()) {
+	actx, cancel := context.WithTimeout(ctx, r.cfg.Timing.Accept)
 	defer cancel()
 	e := *d.event
 	end := func() {}
@@ -287,7 +289,8 @@ func (r *runner) settle(ctx context.Context, d decoded, came time.Time) (code in
 	}
 }
 
-const notKept = "This press could not be kept and nothing was decided. Press again. 未能记录，尚未做出决定，请再按一次。"
+// notKept promises nothing: the store may have been quicker than our patience.
+const notKept = "This press could not be confirmed. If the card does not change, press again. 未能确认此次操作；如果卡片没有变化，请再按一次。"
 
 // maxToast keeps a toast to what a phone shows in three seconds; longer notices
 // come as a private message.

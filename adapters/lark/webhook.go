@@ -88,8 +88,7 @@ func refuse(code string) *refusedRequest {
 
 // ServeHTTP takes one request.
 func (w *Webhook) ServeHTTP(out http.ResponseWriter, req *http.Request) {
-	came := time.Now()
-	status, body, after := w.serve(out, req, came)
+	status, body, after := w.serve(out, req)
 	if after != nil {
 		defer after()
 	}
@@ -99,7 +98,7 @@ func (w *Webhook) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 	_, _ = out.Write(body) // a caller that has gone delivers again
 }
 
-func (w *Webhook) serve(out http.ResponseWriter, req *http.Request, came time.Time) (status int, body []byte, after func()) {
+func (w *Webhook) serve(out http.ResponseWriter, req *http.Request) (status int, body []byte, after func()) {
 	deny := func(r *refusedRequest) (int, []byte, func()) {
 		w.r.counts.Add("webhook:" + r.code)
 		return r.status, []byte(`{"msg":"` + r.code + `"}`), nil
@@ -149,7 +148,7 @@ func (w *Webhook) serve(out http.ResponseWriter, req *http.Request, came time.Ti
 	if r := w.claim(once); r != nil {
 		return deny(r)
 	}
-	status, body, after = w.take(req.Context(), payload, came)
+	status, body, after = w.take(req.Context(), payload)
 	if status != http.StatusOK {
 		w.release(once) // Lark may bring the very same request again
 	}
@@ -238,7 +237,7 @@ func (w *Webhook) release(once [32]byte) {
 }
 
 // take decodes one event and waits for the sink.
-func (w *Webhook) take(ctx context.Context, payload []byte, came time.Time) (status int, body []byte, after func()) {
+func (w *Webhook) take(ctx context.Context, payload []byte) (status int, body []byte, after func()) {
 	success := []byte(`{"msg":"success"}`)
 	w.r.health.Event()
 	id, err := w.r.identify(ctx)
@@ -266,7 +265,7 @@ func (w *Webhook) take(ctx context.Context, payload []byte, came time.Time) (sta
 	done := make(chan result, 1)
 	taken := w.lanes.Put(d.event.Place.Conversation, visit{size: len(payload) + 512, run: func() {
 		var res result
-		res.status, res.body, res.after = w.r.settle(w.ctx, d, came)
+		res.status, res.body, res.after = w.r.settle(w.ctx, d)
 		// Nobody may be there any more to call it.
 		once := sync.OnceFunc(res.after)
 		stop := context.AfterFunc(w.ctx, once)
