@@ -146,6 +146,15 @@ func TestGateOnEveryPlatform(t *testing.T) {
 				})
 				return out
 			}
+			// A platform keeps nothing for an app that was never there.
+			ready := func() {
+				t.Helper()
+				eventually(t, "the connection is ready", func() bool {
+					info, err := c.Info(t.Context())
+					return err == nil && len(info.Connections) == 2 && info.Connections[1].State == "ready"
+				})
+			}
+			ready()
 			do(&kernel.CreateLinkCode{Digest: kernel.CodeDigest("abcde-fghjk"), Person: "Wei"}, asOwner)
 			p.say("abcde-fghjk")
 			until("the code is answered", func() bool { return len(p.see()) > 0 })
@@ -170,7 +179,10 @@ func TestGateOnEveryPlatform(t *testing.T) {
 			second := card("the confirm step", func(m shown) bool { return len(m.buttons) == 2 && m.buttons[0] == "Confirm: Publish" })
 			stopBot(t, b)
 			b = startBot(t, opt)
-			until("the daemon is connected again", func() bool { return p.press(second.id, "Confirm: Publish") == nil })
+			ready()
+			if err := p.press(second.id, "Confirm: Publish"); err != nil {
+				t.Fatal(err)
+			}
 			done := card("the decision", func(m shown) bool { return len(m.buttons) == 0 && strings.Contains(m.text, "decided by Wei") })
 			if done.id != first.id {
 				t.Errorf("the decision is shown by another message")
@@ -191,5 +203,20 @@ func TestGateOnEveryPlatform(t *testing.T) {
 				t.Errorf("Wei sees %d cards", n)
 			}
 		})
+	}
+}
+
+// eventually looks again and again, for what no simulator tells of.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(20 * time.Second)
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal(what + ": never")
+		}
 	}
 }
