@@ -79,6 +79,10 @@ type Timing struct {
 	Ping time.Duration
 	// Pong is how long after a ping some frame must have come: 10 s.
 	Pong time.Duration
+	// Settle is how long after the answer to a press its card is left alone: the
+	// answer and an update go different ways, and Lark puts back a card whose
+	// update overtook the answer (B21). 200 ms.
+	Settle time.Duration
 	// Parts is how long the parts of one event may take: 10 s.
 	Parts time.Duration
 }
@@ -92,6 +96,7 @@ func (t Timing) withDefaults() Timing {
 	def(&t.RetryMax, 30*time.Second)
 	def(&t.Stable, time.Minute)
 	def(&t.Pong, 10*time.Second)
+	def(&t.Settle, 200*time.Millisecond)
 	def(&t.Parts, 10*time.Second)
 	return t
 }

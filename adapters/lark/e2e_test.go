@@ -178,7 +178,7 @@ func TestB15UnknownPressIsAnswered(t *testing.T) {
 // B21: an update of a card whose press is not answered yet waits for the answer.
 func TestB21AnswerFirstThenUpdate(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Settle = 400 * time.Millisecond }), newRecorder()
 	entered, release := make(chan struct{}), make(chan struct{})
 	sink.answer = func(context.Context, chat.Event) (chat.Answer, error) {
 		close(entered)

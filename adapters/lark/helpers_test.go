@@ -226,7 +226,7 @@ func said(text string) func(chat.Event) bool {
 func fast() lark.Timing {
 	return lark.Timing{
 		RetryMin: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond, Call: 2 * time.Second,
-		Ping: 30 * time.Millisecond, Pong: 2 * time.Second,
+		Ping: 30 * time.Millisecond, Pong: 2 * time.Second, Settle: 50 * time.Millisecond,
 	}
 }
 

@@ -170,9 +170,9 @@ func TestBurst(t *testing.T) {
 // In a burst the last waits far longer than one event may take; none is refused.
 func TestSlowBurstIsStored(t *testing.T) {
 	s := newSim(t, sim.Options{AckWithin: time.Minute})
-	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Accept = 60 * time.Millisecond }), newRecorder()
+	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Accept = 500 * time.Millisecond }), newRecorder()
 	sink.answer = func(ctx context.Context, _ chat.Event) (chat.Answer, error) {
-		slow, stop := context.WithTimeout(ctx, 10*time.Millisecond)
+		slow, stop := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer stop()
 		<-slow.Done()
 		return chat.Answer{}, ctx.Err()

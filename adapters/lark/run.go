@@ -263,7 +263,8 @@ func (r *runner) settle(ctx context.Context, d decoded) (code int, data []byte, 
 	e := *d.event
 	end := func() {}
 	if e.Press != nil {
-		end = r.busy.begin(e.Press.Message)
+		free := r.busy.begin(e.Press.Message)
+		end = func() { time.AfterFunc(r.cfg.Timing.Settle, free) }
 	}
 	r.complete(actx, &e)
 	answer, err := r.sink.Accept(actx, e)
