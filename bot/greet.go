@@ -18,7 +18,7 @@ func (b *Bot) Greet(w io.Writer) {
 	}
 	fmt.Fprintf(w, "state     %s\n", b.opt.Home.Dir)
 	if len(b.opt.Config.Connections) == 0 {
-		fmt.Fprintf(w, "chat      the page alone. To connect Slack, write %s (docs/guides/slack.md), then run: loopx link\n", b.opt.Home.Config())
+		fmt.Fprintln(w, "chat      the page alone. To connect a platform: loopx-bot setup slack (or discord, lark), then: loopx link")
 		return
 	}
 	for _, c := range b.opt.Config.Connections {
