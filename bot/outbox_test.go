@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,6 +29,34 @@ type scripted struct {
 	// store keeps a write although its answer is an unknown outcome.
 	store bool
 	state chat.HealthState
+}
+
+// seen is what has happened so far.
+type seen struct {
+	sends  []time.Time
+	edits  int
+	finds  int
+	stored int
+}
+
+func (s *scripted) seen() seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return seen{sends: append([]time.Time(nil), s.sends...), edits: s.edits, finds: s.finds, stored: len(s.stored)}
+}
+
+// script sets how the next writes go.
+func (s *scripted) script(fail ...error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = fail
+}
+
+// become sets the connection's state.
+func (s *scripted) become(state chat.HealthState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = state
 }
 
 func (s *scripted) next() error {
@@ -73,7 +102,12 @@ func (s *scripted) Find(_ context.Context, p chat.Place, key string, _ time.Time
 
 func (s *scripted) Notice(context.Context, chat.Event, string) error { return nil }
 func (s *scripted) Caps() chat.Caps                                  { return s.caps }
-func (s *scripted) Health() chat.Health                              { return chat.Health{State: s.state} }
+
+func (s *scripted) Health() chat.Health {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return chat.Health{State: s.state}
+}
 
 // desk is an outbox on the model store inside a bubble of fake time.
 type desk struct {
@@ -129,8 +163,8 @@ func TestOutboxSendsOnce(t *testing.T) {
 		d.text("a", "hello")
 		d.text("a", "hello") // the same meaning is the same message
 		synctest.Wait()
-		if len(d.a.sends) != 1 {
-			t.Fatalf("%d sends", len(d.a.sends))
+		if len(d.a.seen().sends) != 1 {
+			t.Fatalf("%d sends", len(d.a.seen().sends))
 		}
 	})
 }
@@ -138,15 +172,15 @@ func TestOutboxSendsOnce(t *testing.T) {
 // B70: while the platform says wait, nothing is sent; after it, the text is.
 func TestB70_RateLimitIsObeyed(t *testing.T) {
 	withDesk(t, func(d *desk) {
-		d.a.fail = []error{&chat.Error{Kind: chat.RateLimited, After: 33 * time.Second}}
+		d.a.script(&chat.Error{Kind: chat.RateLimited, After: 33 * time.Second})
 		d.text("a", "final")
 		time.Sleep(32 * time.Second)
-		if len(d.a.sends) != 1 {
-			t.Fatalf("%d tries inside the window", len(d.a.sends))
+		if len(d.a.seen().sends) != 1 {
+			t.Fatalf("%d tries inside the window", len(d.a.seen().sends))
 		}
 		time.Sleep(2 * time.Second)
-		if len(d.a.sends) != 2 || d.a.sends[1].Sub(d.a.sends[0]) < 33*time.Second {
-			t.Fatalf("tries at %v", d.a.sends)
+		if len(d.a.seen().sends) != 2 || d.a.seen().sends[1].Sub(d.a.seen().sends[0]) < 33*time.Second {
+			t.Fatalf("tries at %v", d.a.seen().sends)
 		}
 	})
 }
@@ -154,12 +188,14 @@ func TestB70_RateLimitIsObeyed(t *testing.T) {
 // B73: a send whose answer was lost is looked up and not repeated.
 func TestB73_LostAnswerIsFound(t *testing.T) {
 	withDesk(t, func(d *desk) {
+		d.a.mu.Lock()
 		d.a.store = true
-		d.a.fail = []error{&chat.Error{Kind: chat.UnknownOutcome}}
+		d.a.mu.Unlock()
+		d.a.script(&chat.Error{Kind: chat.UnknownOutcome})
 		d.text("a", "hello")
 		time.Sleep(time.Minute)
-		if len(d.a.sends) != 1 || d.a.finds != 1 || d.dead() != 0 {
-			t.Fatalf("%d sends, %d lookups, %d dead", len(d.a.sends), d.a.finds, d.dead())
+		if len(d.a.seen().sends) != 1 || d.a.seen().finds != 1 || d.dead() != 0 {
+			t.Fatalf("%d sends, %d lookups, %d dead", len(d.a.seen().sends), d.a.seen().finds, d.dead())
 		}
 	})
 }
@@ -167,11 +203,11 @@ func TestB73_LostAnswerIsFound(t *testing.T) {
 // A lookup that finds nothing allows one more send.
 func TestLostSendIsRepeatedAfterTheLookup(t *testing.T) {
 	withDesk(t, func(d *desk) {
-		d.a.fail = []error{&chat.Error{Kind: chat.UnknownOutcome}}
+		d.a.script(&chat.Error{Kind: chat.UnknownOutcome})
 		d.text("a", "hello")
 		time.Sleep(time.Minute)
-		if len(d.a.sends) != 2 || d.a.finds != 1 {
-			t.Fatalf("%d sends, %d lookups", len(d.a.sends), d.a.finds)
+		if len(d.a.seen().sends) != 2 || d.a.seen().finds != 1 {
+			t.Fatalf("%d sends, %d lookups", len(d.a.seen().sends), d.a.seen().finds)
 		}
 	})
 }
@@ -180,11 +216,11 @@ func TestLostSendIsRepeatedAfterTheLookup(t *testing.T) {
 func TestUnknownTextIsParkedWithoutLookup(t *testing.T) {
 	withDesk(t, func(d *desk) {
 		d.a.caps.Find = false
-		d.a.fail = []error{&chat.Error{Kind: chat.UnknownOutcome}}
+		d.a.script(&chat.Error{Kind: chat.UnknownOutcome})
 		d.text("a", "hello")
 		time.Sleep(time.Minute)
-		if len(d.a.sends) != 1 || d.dead() != 1 {
-			t.Fatalf("%d sends, %d dead", len(d.a.sends), d.dead())
+		if len(d.a.seen().sends) != 1 || d.dead() != 1 {
+			t.Fatalf("%d sends, %d dead", len(d.a.seen().sends), d.dead())
 		}
 	})
 }
@@ -192,11 +228,11 @@ func TestUnknownTextIsParkedWithoutLookup(t *testing.T) {
 func TestPermanentFailuresAreDeadLetters(t *testing.T) {
 	for _, kind := range []chat.ErrorKind{chat.Gone, chat.Invalid} {
 		withDesk(t, func(d *desk) {
-			d.a.fail = []error{&chat.Error{Kind: kind}}
+			d.a.script(&chat.Error{Kind: kind})
 			d.text("a", "hello")
 			time.Sleep(time.Hour)
-			if len(d.a.sends) != 1 || d.dead() != 1 {
-				t.Fatalf("%s: %d sends, %d dead", kind, len(d.a.sends), d.dead())
+			if len(d.a.seen().sends) != 1 || d.dead() != 1 {
+				t.Fatalf("%s: %d sends, %d dead", kind, len(d.a.seen().sends), d.dead())
 			}
 		})
 	}
@@ -205,17 +241,15 @@ func TestPermanentFailuresAreDeadLetters(t *testing.T) {
 // R2: no hot loop while the platform is down.
 func TestTemporaryFailuresBackOff(t *testing.T) {
 	withDesk(t, func(d *desk) {
-		for range 1000 {
-			d.a.fail = append(d.a.fail, &chat.Error{Kind: chat.Temporary})
-		}
+		d.a.script(slices.Repeat([]error{&chat.Error{Kind: chat.Temporary}}, 1000)...)
 		d.text("a", "hello")
 		time.Sleep(time.Hour)
-		if n := len(d.a.sends); n < 10 || n > 30 {
+		if n := len(d.a.seen().sends); n < 10 || n > 30 {
 			t.Fatalf("%d tries in an hour", n)
 		}
-		d.a.fail = nil
+		d.a.script()
 		time.Sleep(6 * time.Minute)
-		if len(d.a.stored) != 1 {
+		if d.a.seen().stored != 1 {
 			t.Fatal("it never arrived")
 		}
 	})
@@ -245,7 +279,7 @@ func TestChangesCoalesce(t *testing.T) {
 		}
 		project()
 		synctest.Wait()
-		d.a.fail = []error{&chat.Error{Kind: chat.Temporary}}
+		d.a.script(&chat.Error{Kind: chat.Temporary})
 		var gate string
 		_ = d.k.Read(t.Context(), func(r *kernel.Reader) error { gate = r.OpenGates("site", 1)[0].ID; return nil })
 		do(&kernel.AnswerGate{Gate: gate, Option: "approve"})
@@ -257,8 +291,8 @@ func TestChangesCoalesce(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if len(d.a.sends) != 1 || d.a.edits != 2 {
-			t.Fatalf("%d sends, %d updates (one failed)", len(d.a.sends), d.a.edits)
+		if len(d.a.seen().sends) != 1 || d.a.seen().edits != 2 {
+			t.Fatalf("%d sends, %d updates (one failed)", len(d.a.seen().sends), d.a.seen().edits)
 		}
 	})
 }
@@ -266,19 +300,17 @@ func TestChangesCoalesce(t *testing.T) {
 // A contested connection is silent until it is somebody's again.
 func TestContestedIsSilent(t *testing.T) {
 	withDesk(t, func(d *desk) {
-		d.a.mu.Lock()
-		d.a.state = chat.Contested
-		d.a.mu.Unlock()
+		d.a.become(chat.Contested)
 		synctest.Wait()
 		d.text("a", "hello")
 		time.Sleep(time.Minute)
-		if len(d.a.sends) != 0 {
+		if len(d.a.seen().sends) != 0 {
 			t.Fatal("a contested connection sent something")
 		}
-		d.a.state = chat.Ready
+		d.a.become(chat.Ready)
 		time.Sleep(10 * time.Second)
-		if len(d.a.sends) != 1 {
-			t.Fatalf("%d sends after it was settled", len(d.a.sends))
+		if len(d.a.seen().sends) != 1 {
+			t.Fatalf("%d sends after it was settled", len(d.a.seen().sends))
 		}
 	})
 }
