@@ -215,7 +215,7 @@ func accepted(t *testing.T, data []byte, v any, decode func([]byte) (any, error)
 			t.Fatalf("%q has the key %q and was accepted", data, k)
 		}
 	}
-	b, err := json.Marshal(v)
+	b, err := kernel.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}

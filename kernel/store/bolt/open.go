@@ -186,8 +186,8 @@ func plain(path string) error {
 	return nil
 }
 
-// inspect checks what bbolt would trust: size, meta pages, root, branches and
-// freelist. The records and leaves are for Verify.
+// inspect checks what bbolt would trust: size, meta pages and, unless the file is
+// sealed, root, branches and freelist. The records and leaves are for Verify.
 func inspect(f *os.File, o Options) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -200,7 +200,7 @@ func inspect(f *os.File, o Options) error {
 		}
 	}
 	m, lost, err := readMeta(f, info.Size())
-	if err == nil {
+	if err == nil && (lost != nil || !sealed(f.Name(), f, m)) {
 		err = (&walker{r: f, m: m}).walk()
 	}
 	if err != nil {

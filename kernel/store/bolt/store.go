@@ -259,7 +259,10 @@ func (s *Store) Close() error {
 			s.closeErr = errors.New("store: the file stays open until the process ends: its library stopped in the middle")
 			return
 		}
-		s.closeErr = guard(s.db.Close)
+		s.closeErr = guard(func() error {
+			s.seal()
+			return s.db.Close()
+		})
 	})
 	return s.closeErr
 }
