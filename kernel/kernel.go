@@ -133,6 +133,7 @@ func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err err
 		return Receipt{}, err
 	}
 	defer t.guard(&err)
+	t.seen = map[string]any{}
 	key, payload, err := keyOf(cmd, opt)
 	if err != nil {
 		return Receipt{}, err

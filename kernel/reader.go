@@ -63,6 +63,9 @@ type Reader struct {
 	now    int64
 	steady int64
 	err    error
+	// seen are decoded rows of a command, which reads some of them many times;
+	// nil keeps none. Whoever gets a row copies it before changing it.
+	seen map[string]any
 }
 
 type reader = Reader
@@ -122,11 +125,19 @@ func (r *Reader) any(rg store.Range) bool {
 }
 
 func get[T any](r *Reader, key ...string) *T {
-	b := r.raw(store.Key(key...))
+	k := store.Key(key...)
+	if v, ok := r.seen[string(k)].(*T); ok && r.err == nil {
+		return v
+	}
+	b := r.raw(k)
 	if b == nil {
 		return nil
 	}
-	return decodeRow[T](r, b)
+	v := decodeRow[T](r, b)
+	if r.seen != nil && v != nil {
+		r.seen[string(k)] = v
+	}
+	return v
 }
 
 func decodeRow[T any](r *Reader, b []byte) *T {

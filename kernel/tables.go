@@ -18,6 +18,7 @@ type tables struct {
 }
 
 func (t *tables) putRaw(val []byte, key []byte) {
+	delete(t.seen, string(key))
 	if t.err == nil {
 		t.fail(t.w.Put(key, val))
 	}
@@ -33,7 +34,9 @@ func (t *tables) mark(val string, key ...string) { t.putRaw([]byte(val), store.K
 
 func (t *tables) del(key ...string) {
 	if t.err == nil {
-		t.fail(t.w.Delete(store.Key(key...)))
+		k := store.Key(key...)
+		delete(t.seen, string(k))
+		t.fail(t.w.Delete(k))
 	}
 }
 
