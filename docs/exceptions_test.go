@@ -25,6 +25,7 @@ var wideTypes = []struct {
 	{"kernel.Reader", 90, "one method a question about a snapshot; in files by what is asked, and the one thing views and rooms are given"},
 	{"kernel.tables", 22, "one writer of all kernel tables: apply, and what keeps each index true"},
 	{"kernel.situation", 45, "what the tick's rules ask of a snapshot, each asked once and remembered"},
+	{"kernel/store/bolt.Store", 17, "the store contract (eight methods), and opening, compacting and failing of one file"},
 	{"inbox.Tx", 25, "the inbox's tables in one transaction; press, project and outbox are files of their own"},
 	{"adapters/console.Console", 20, "an adapter (seven methods) and the page's side of the same conversation"},
 	{"adapters/slack.Adapter", 20, "an adapter (seven methods) and its loop, in files by direction"},
