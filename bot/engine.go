@@ -161,13 +161,20 @@ func (e *engine) prune(ctx context.Context) error {
 func (e *engine) catchUp(ctx context.Context) error {
 	for {
 		var upto uint64
-		var shows, more bool
+		var shows, far, more bool
 		err := e.k.Read(ctx, func(r *kernel.Reader) (err error) {
-			upto, shows, more, err = inbox.Ahead(r, e.looked)
+			upto, shows, far, more, err = inbox.Ahead(r, e.looked)
 			return err
 		})
 		if err != nil {
 			return err
+		}
+		if far && !shows {
+			// Everything up to here was looked at, by this loop and in order.
+			err := e.k.Store().Update(ctx, func(tx store.Tx) error { return inbox.Over(tx).Advance(upto) })
+			if err != nil {
+				return err
+			}
 		}
 		for left := shows; left; {
 			err := e.k.Store().Update(ctx, func(tx store.Tx) (err error) {

@@ -42,7 +42,7 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 	if cursor != nil {
 		after = *cursor
 	}
-	records := r.Journal(after, batch)
+	records := r.Glances(after, batch)
 	if err := r.Err(); err != nil || len(records) == 0 {
 		return false, err
 	}
@@ -70,7 +70,7 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 
 // changed are the gates that records say something about, and the goals in which
 // work came, went or was released while a gate is open.
-func changed(r *kernel.Reader, records []*kernel.Record) (gates map[string]*kernel.Gate, moved map[string]bool) {
+func changed(r *kernel.Reader, records []*kernel.Glance) (gates map[string]*kernel.Gate, moved map[string]bool) {
 	gates, moved = map[string]*kernel.Gate{}, map[string]bool{}
 	for _, rec := range records {
 		for i := range rec.Events {
@@ -94,35 +94,41 @@ func changed(r *kernel.Reader, records []*kernel.Record) (gates map[string]*kern
 
 // Ahead reads on from a position the caller has looked at (or from the stored
 // cursor, if that is further) and says how far it got, whether anything there
-// shows on a card, and whether more may be waiting. Most commands of agents show
-// nowhere; looking first spares a write for each of them.
-func Ahead(r *kernel.Reader, looked uint64) (upto uint64, shows, more bool, err error) {
+// shows on a card, whether the stored cursor is far behind, and whether more may
+// be waiting. Most commands of agents show nowhere; looking first spares a write
+// for each of them.
+func Ahead(r *kernel.Reader, looked uint64) (upto uint64, shows, far, more bool, err error) {
 	cursor, err := getRow[uint64](r.Tx(), tblCursor)
 	if err != nil {
-		return 0, false, false, err
+		return 0, false, false, false, err
 	}
 	upto = looked
-	if cursor != nil {
-		upto = max(upto, *cursor)
-	}
-	records := r.Journal(upto, batch)
-	if err := r.Err(); err != nil || len(records) == 0 {
-		return upto, false, false, err
-	}
-	gates, moved := changed(r, records)
-	upto = records[len(records)-1].Seq
 	behind := uint64(0)
 	if cursor != nil {
 		behind = *cursor
+		upto = max(upto, behind)
 	}
-	// The cursor may fall behind only so far: what lies between is read again
-	// after a restart.
-	shows = len(gates)+len(moved) > 0 || upto-behind >= cursorLag
-	return upto, shows, len(records) == batch, r.Err()
+	records := r.Glances(upto, batch)
+	if err := r.Err(); err != nil || len(records) == 0 {
+		return upto, false, false, false, err
+	}
+	gates, moved := changed(r, records)
+	upto = records[len(records)-1].Seq
+	return upto, len(gates)+len(moved) > 0, upto-behind >= cursorLag, len(records) == batch, r.Err()
 }
 
-// cursorLag is how many records the stored cursor may stay behind.
+// cursorLag is how many records the stored cursor may stay behind: what lies
+// between is read again after a restart.
 const cursorLag = 512
+
+// Advance stores a cursor up to which nothing shows on a card. It never goes back.
+func (t *Tx) Advance(upto uint64) error {
+	cursor, err := getRow[uint64](t.tx, tblCursor)
+	if err != nil || cursor != nil && *cursor >= upto {
+		return err
+	}
+	return t.put(upto, tblCursor)
+}
 
 // refreshMost bounds the cards of a goal that are redrawn because work around
 // them moved: the most severe open gates.

@@ -55,6 +55,23 @@ func (r *Reader) Journal(after uint64, limit int) []*Record {
 	return rows[Record](r, rg)
 }
 
+// Glance is what a follower of the journal looks for in a record; the rest of it
+// is not decoded.
+type Glance struct {
+	Seq    uint64 `json:"seq"`
+	Events []struct {
+		Type      string     `json:"type"`
+		Goal      string     `json:"goal"`
+		Gate      *Gate      `json:"gate"`
+		Principal *Principal `json:"principal"`
+	} `json:"events"`
+}
+
+// Glances returns glances of the records behind seq in order, at most limit.
+func (r *Reader) Glances(after uint64, limit int) []*Glance {
+	return rows[Glance](r, store.Under(limit, tblJournal).After(store.Key(tblJournal, store.U64(after))))
+}
+
 // NewestRecords returns the newest records, newest first.
 func (r *Reader) NewestRecords(limit int) []*Record {
 	return rows[Record](r, store.Under(limit, tblJournal).Last())
