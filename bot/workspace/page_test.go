@@ -328,7 +328,8 @@ func TestSayIsKept(t *testing.T) {
 	b := newBrowser(t, p, 390, 844, false, "en-US")
 	b.open(p)
 	b.to("#/chat")
-	b.until("document.getElementById('say')")
+	// The page refuses to send before its stream lives; it keeps the text.
+	b.until("document.querySelector('[data-fid=send]:not([aria-disabled])')")
 	b.do(chromedp.SendKeys(chromedp.CSS("#say"), "/status"), chromedp.KeyEvent(kb.Enter))
 	b.sees("Heard: /status")
 	b.until("document.getElementById('say').value === ''")

@@ -220,7 +220,10 @@ func (a *app) oldState(home client.Home) *copyInfo {
 func (a *app) install(ctx context.Context, path string, limit time.Duration, by kernel.Actor, r *restored) error {
 	home := a.access.home
 	part := home.DB() + ".restore-" + kernel.NewID("", 6)
-	defer func() { _ = os.Remove(part) }() // gone already when it became the state
+	defer func() {
+		_ = os.Remove(part) // gone already when it became the state
+		_ = os.Remove(bolt.SealPath(part))
+	}()
 	if err := copyFile(ctx, path, part); err != nil {
 		return err
 	}

@@ -19,11 +19,13 @@ func sealed(path string, f *os.File, m meta) bool {
 	if err != nil {
 		return false
 	}
-	got, err := os.ReadFile(sealPath(path))
+	got, err := os.ReadFile(SealPath(path))
 	return err == nil && bytes.Equal(got, want)
 }
 
-func sealPath(path string) string { return path + ".seal" }
+// SealPath is the file that Close leaves beside the database at path. It goes
+// with the database: who removes or renames that one removes this one.
+func SealPath(path string) string { return path + ".seal" }
 
 func sealOf(f *os.File, m meta) ([]byte, error) {
 	info, err := f.Stat()
@@ -58,8 +60,8 @@ func (s *Store) seal() {
 	if err != nil {
 		return
 	}
-	tmp := sealPath(s.path) + ".new"
-	if os.WriteFile(tmp, text, 0o600) != nil || os.Rename(tmp, sealPath(s.path)) != nil {
+	tmp := SealPath(s.path) + ".new"
+	if os.WriteFile(tmp, text, 0o600) != nil || os.Rename(tmp, SealPath(s.path)) != nil {
 		_ = os.Remove(tmp)
 	}
 }

@@ -74,7 +74,7 @@ func TestNoSealAfterAnUnknownOutcome(t *testing.T) {
 	}
 	close(s.state.failed)
 	_ = s.Close()
-	if _, err := os.Stat(sealPath(path)); err == nil {
+	if _, err := os.Stat(SealPath(path)); err == nil {
 		t.Fatal("a seal was left")
 	}
 }
