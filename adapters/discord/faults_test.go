@@ -49,7 +49,7 @@ func TestFailureKinds(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			// A fresh one for each: a 429 would hold the next.
-			a := newAdapter(t, s, func(c *discord.Config) { c.Timing.Call = 300 * time.Millisecond })
+			a := newAdapter(t, s, func(c *discord.Config) { c.Timing.Call = 2 * time.Second })
 			ref, err := a.Send(t.Context(), chat.Outgoing{Key: "base" + tt.name, Place: general(), Text: "base"})
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +97,7 @@ func TestNothingListens(t *testing.T) {
 // where the history keeps no nonces.
 func TestNonceIsEnforced(t *testing.T) {
 	s := newSim(t, sim.Options{HistoryWithoutNonce: true})
-	a := newAdapter(t, s, func(c *discord.Config) { c.Timing.Call = 200 * time.Millisecond })
+	a := newAdapter(t, s, func(c *discord.Config) { c.Timing.Call = 2 * time.Second })
 	s.Inject(sim.Fault{Method: "messages.create", Kind: sim.FaultWriteHang})
 	since := time.Now()
 	out := chat.Outgoing{Key: "once", Place: general(), Text: "sent once"}

@@ -20,7 +20,7 @@ func TestSuite(t *testing.T) {
 func surface(t *testing.T) adaptertest.Surface {
 	s := sim.New(sim.Options{HeartbeatEvery: 40 * time.Millisecond})
 	t.Cleanup(s.Close)
-	a := newAdapter(t, s, func(c *discord.Config) { c.Timing.Call = 500 * time.Millisecond })
+	a := newAdapter(t, s, func(c *discord.Config) { c.Timing.Call = 2 * time.Second })
 	place := func(c string) chat.Place { return chat.Place{Connection: "work", Conversation: c} }
 	act := func(sent sim.Sent, err error) (adaptertest.Act, error) {
 		return adaptertest.Act{ID: sent.ID, Acked: func() bool {

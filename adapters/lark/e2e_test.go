@@ -287,7 +287,7 @@ func TestB37B38Topics(t *testing.T) {
 // next one: one message.
 func TestB73SameKeySameMessage(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	slow := func(c *lark.Config) { c.Timing.Call = 800 * time.Millisecond }
+	slow := func(c *lark.Config) { c.Timing.Call = 2 * time.Second }
 	a := newAdapter(t, s, slow)
 	for name, out := range map[string]chat.Outgoing{
 		"text":        {Key: "k-text", Place: place("oc_gen"), Text: "said once"},

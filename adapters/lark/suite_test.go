@@ -17,7 +17,7 @@ func TestSuite(t *testing.T) {
 
 func surface(t *testing.T) adaptertest.Surface {
 	s := newSim(t, sim.Options{Redeliver: []time.Duration{0, 0, 0}})
-	a := newAdapter(t, s, func(c *lark.Config) { c.Timing.Call = 500 * time.Millisecond })
+	a := newAdapter(t, s, func(c *lark.Config) { c.Timing.Call = 2 * time.Second })
 	act := func(sent sim.Sent, err error) (adaptertest.Act, error) {
 		return adaptertest.Act{ID: sent.ID, Acked: func() bool {
 			for _, e := range sent.Envelopes {

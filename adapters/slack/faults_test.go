@@ -41,7 +41,7 @@ func TestFailureKinds(t *testing.T) {
 	}
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
-	a := newAdapter(t, s, func(c *slack.Config) { c.Timing.Call = 300 * time.Millisecond })
+	a := newAdapter(t, s, func(c *slack.Config) { c.Timing.Call = 2 * time.Second })
 	place := chat.Place{Conversation: "C0GEN"}
 	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "base", Place: place, Text: "base"})
 	if err != nil {

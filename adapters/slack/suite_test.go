@@ -20,7 +20,7 @@ func TestSuite(t *testing.T) {
 func surface(t *testing.T) adaptertest.Surface {
 	s := sim.New(sim.Options{AckWithin: 3 * time.Second, Redeliver: []time.Duration{0, 0, 0}, RedeliverPresses: true, PingEvery: 100 * time.Millisecond})
 	t.Cleanup(s.Close)
-	a := newAdapter(t, s, func(c *slack.Config) { c.Timing.Call = 500 * time.Millisecond })
+	a := newAdapter(t, s, func(c *slack.Config) { c.Timing.Call = 2 * time.Second })
 	place := func(c string) chat.Place { return chat.Place{Connection: "work", Conversation: c} }
 	act := func(sent sim.Sent, err error) (adaptertest.Act, error) {
 		return adaptertest.Act{ID: sent.TS, Acked: func() bool {
