@@ -275,6 +275,9 @@ func (d decoder) channel(typ string, raw json.RawMessage) (decoded, error) {
 	if typ != "CHANNEL_DELETE" && typ != "THREAD_DELETE" {
 		return decoded{ignored: "event:" + typ, places: []channel{c}}, nil
 	}
+	if c.ID == "" {
+		return ignore("channel:nameless"), nil // nothing that could be gone
+	}
 	place := chat.Place{Conversation: c.ID}
 	if c.thread() && c.Parent != "" {
 		place = chat.Place{Conversation: c.Parent, Thread: c.ID}

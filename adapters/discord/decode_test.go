@@ -93,6 +93,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(raw)
 	}
+	f.Add([]byte(`{"t":"CHANNEL_DELETE","d":{}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var fr struct {
 			T string
