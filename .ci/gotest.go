@@ -2,7 +2,10 @@
 
 // Command gotest runs one `go test` for .ci/run and judges it more strictly
 // than its exit code: a test that was skipped without being allowed to, a suite
-// without a single passing test, and a run of no test at all fail too.
+// without a single passing test, and a run of no test at all fail too. A few
+// tests that failed are run once more, alone: one that then passes is printed as
+// FLAKY, with what it said, and does not fail the run. A data race is never run
+// again, nor is anything in a run where much failed.
 //
 //	go run .ci/gotest.go -counts FILE [-allow FILE] [-suite NAME=PACKAGE:TEST]... -- GO-TEST-ARGUMENTS
 package main
@@ -70,9 +73,11 @@ func main() {
 	began := time.Now()
 	results, err := run(flag.Args())
 	report(results)
-	bad := err != nil
+	flaky, bad := 0, err != nil
 	if err != nil {
 		fmt.Println("go test:", err)
+		flaky = again(flag.Args(), results)
+		bad = flaky == 0
 	}
 	n := map[string]int{}
 	for _, r := range results {
@@ -113,7 +118,10 @@ func main() {
 		bad = true
 		fmt.Println("no test passed")
 	}
-	fmt.Printf("%d passed, %d failed, %d skipped in %.0f s\n", n["pass"], n["fail"], n["skip"], time.Since(began).Seconds())
+	fmt.Printf("%d passed, %d failed, %d skipped, %d flaky in %.0f s\n", n["pass"], n["fail"], n["skip"], flaky, time.Since(began).Seconds())
+	if !bad {
+		n["fail"] = 0
+	}
 	if *counts != "" {
 		f, err := os.OpenFile(*counts, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -230,6 +238,53 @@ func run(args []string) ([]*result, error) {
 		}
 	}
 	return done, err
+}
+
+// again runs the failed tests of a run once more, each package by itself. It
+// returns how many passed, or 0 where one did not or none may be run again.
+func again(args []string, results []*result) int {
+	const few = 4
+	failed := map[string][]string{} // package -> top-level tests
+	n := 0
+	for _, r := range results {
+		said := strings.Join(r.output, "\n")
+		if r.action != "fail" {
+			continue
+		}
+		if strings.Contains(said, "DATA RACE") || strings.Contains(said, "[build failed]") {
+			return 0
+		}
+		top, _, _ := strings.Cut(r.test, "/")
+		if top != "" && !slices.Contains(failed[r.pkg], top) {
+			failed[r.pkg] = append(failed[r.pkg], top)
+			n++
+		}
+		if top == "" && len(failed[r.pkg]) == 0 {
+			return 0 // the package failed outside its tests
+		}
+	}
+	if n == 0 || n > few {
+		return 0
+	}
+	var flags []string
+	for _, a := range args {
+		if !strings.HasPrefix(a, "./") && !strings.HasPrefix(a, "-shuffle") {
+			flags = append(flags, a)
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(failed)) {
+		tests := failed[pkg]
+		fmt.Printf("once more: %s %s\n", pkg, strings.Join(tests, " "))
+		second, err := run(append(slices.Clone(flags), "-count=1", "-run", "^("+strings.Join(tests, "|")+")$", pkg))
+		report(second)
+		if err != nil {
+			return 0
+		}
+		for _, t := range tests {
+			fmt.Printf("FLAKY: %s %s failed once and passed when run again\n", pkg, t)
+		}
+	}
+	return n
 }
 
 // bounded keeps the ends of what a failed test said: a property test prints

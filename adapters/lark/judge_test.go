@@ -123,12 +123,14 @@ func TestSDKAgrees(t *testing.T) {
 		t.Errorf("an unknown property: %v %+v", err, bad)
 	}
 
+	s.Apart(50 * time.Millisecond)
 	s.Fragment(3, false, false)
 	acked(t, s, s.Say("ou_wei", "oc_gen", "in parts"))
 	if e := await(t, got, "the message in parts"); !strings.Contains(*e.Event.Message.Content, "in parts") {
 		t.Errorf("the SDK joined %s", *e.Event.Message.Content)
 	}
 	s.Fragment(1, false, false)
+	s.Apart(0)
 	refuse.Store(1)
 	again := s.Say("ou_wei", "oc_gen", "again")
 	await(t, got, "the repeat")
