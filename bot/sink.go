@@ -63,7 +63,7 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 		return chat.Answer{}, err
 	}
 	actor, known := s.actor(r, e)
-	v := routing.Decide(e, routing.Facts{Linked: known})
+	v := routing.Decide(e, factsOf(r, actor, known))
 	answer, err := s.act(tx, in, r, e, v, actor, known)
 	if err == nil {
 		err = r.Err()
@@ -82,6 +82,15 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 		}
 	}
 	return answer, in.Handled(e, verdict, answer)
+}
+
+// factsOf is what routing needs beside the event.
+func factsOf(r *kernel.Reader, actor kernel.Actor, known bool) routing.Facts {
+	f := routing.Facts{Now: r.Now()}
+	if known {
+		f.Sender = routing.Sender{Person: actor.ID, State: routing.Linked, Owner: actor.Kind == kernel.ByOwner}
+	}
+	return f
 }
 
 func (s *sink) actor(r *kernel.Reader, e chat.Event) (kernel.Actor, bool) {

@@ -10,47 +10,9 @@ import (
 	"loopx/adapters/chat"
 )
 
-// Action is what a verdict asks for.
-type Action string
-
-// Actions. Drop is the zero value: what nothing allows does nothing.
-const (
-	Drop    Action = ""
-	Press   Action = "press"   // a card's button; authority is checked with the card
-	Link    Action = "link"    // a one-time code in a private conversation
-	Burn    Action = "burn"    // a one-time code where others can read it
-	Command Action = "command" // a view for a linked person
-	Unknown Action = "unknown" // a linked person wrote something no command matches
-	Stray   Action = "stray"   // somebody unlinked wrote privately: one notice a day
-)
-
-// Reasons of a drop; each is counted under its name.
-const (
-	ReasonSelf      = "own_message"
-	ReasonMalformed = "malformed"
-	ReasonSender    = "sender_cannot_act"
-	ReasonUnbound   = "unbound_conversation"
-	ReasonKind      = "event_not_used"
-	ReasonEmpty     = "no_text"
-)
-
-// Verdict is what may happen because of an event, and why.
-type Verdict struct {
-	Action Action
-	// Reason names the drop, or the rule that allowed the action.
-	Reason string
-	// Word is the command ("status") or the code that was typed.
-	Word string
-}
-
-// Facts are what the decision needs beside the event.
-type Facts struct {
-	// Linked: the sender's identity is linked and confirmed.
-	Linked bool
-}
-
 // Decide gives the verdict for an event.
 func Decide(e chat.Event, f Facts) Verdict {
+	linked := f.Sender.State == Linked
 	switch {
 	case e.Sender.Kind == chat.Self:
 		return Verdict{Reason: ReasonSelf}
@@ -72,20 +34,71 @@ func Decide(e chat.Event, f Facts) Verdict {
 		return Verdict{Action: Burn, Reason: "code_in_the_open", Word: in.Code}
 	case !e.Private:
 		return Verdict{Reason: ReasonUnbound}
-	case !f.Linked:
+	case !linked:
 		return Verdict{Action: Stray, Reason: "not_linked"}
 	case in.Command != "":
-		return Verdict{Action: Command, Reason: "command", Word: in.Command}
+		return Verdict{Action: Command, Reason: "command", Word: in.Command, Intent: in}
 	case strings.TrimSpace(e.Message.Text) == "":
 		return Verdict{Reason: ReasonEmpty}
 	}
-	return Verdict{Action: Unknown, Reason: "no_command"}
+	return Verdict{Action: Unknown, Reason: "no_command", Intent: in}
 }
 
-// Intent is what a text asks for, by whole words only.
+// Intent is what a text asks for, by whole words only. At most one of Code,
+// Command, Near and Answer is set.
 type Intent struct {
+	// Code is a one-time code, normalised to lower case without dash.
+	Code string
+	// Command is the command's English name, without a slash.
 	Command string
-	Code    string // a one-time code, normalised to lower case without dash
+	// Args are the command's arguments, typed.
+	Args Args
+	// Near are the commands that come nearest to one that does not exist.
+	Near []string
+	// Answer is an answer to a gate.
+	Answer AnswerText
+}
+
+// Args are what stands behind a command. The fields a command does
+// not use are empty.
+type Args struct {
+	// Words are the arguments as they were typed, without those read below.
+	Words []string
+	// Text is free text: a message to an agent, a question, a new goal.
+	Text string
+	// Gate is a code such as G-7.
+	Gate string
+	// Goal is the id of a goal, Agent of an agent, Todo of a todo. What a word
+	// means is read from its place and never guessed.
+	Goal, Agent, Todo string
+	// User is the platform id of who was mentioned.
+	User string
+	// Role of /role.
+	Role Role
+	// Value of configure and quota, Key what it is of.
+	Key, Value string
+	// For is a duration, ms. Until is a moment as it was typed: "tomorrow", a
+	// date, a time of day; zone and calendar are the person's.
+	For   int64
+	Until string
+	// From and To are hours of the day, 0 to 23.
+	From, To int
+	// All: of everything, as in /stop all.
+	All bool
+	// Off: takes back, as in /quiet off.
+	Off bool
+	// Bad says in one word what could not be read; empty when all was.
+	Bad string
+}
+
+// AnswerText is what a text says to a gate.
+type AnswerText struct {
+	// Code is the gate's, upper case; empty for a plain yes or no.
+	Code string
+	// Word is what was answered: yes, no, or an option as it was typed.
+	Word string
+	// Reason is what stands behind because.
+	Reason string
 }
 
 // commands maps the words people use, in both languages, to the command.
@@ -102,8 +115,9 @@ func commands(word string) string {
 }
 
 // Parse reads a text. A command is the whole message, with or without a slash;
-// a word inside a sentence is none.
-func Parse(text string) Intent {
+// a word inside a sentence is none. Languages ("en", "zh") say whose words count;
+// none means all.
+func Parse(text string, lang ...string) Intent {
 	if len(text) > 4096 || !utf8.ValidString(text) {
 		return Intent{}
 	}

@@ -13,6 +13,13 @@ func message(text string, private bool, kind chat.UserKind) chat.Event {
 		Sender: chat.User{ID: "U1", Kind: kind}, Message: &chat.Message{ID: "m1", Text: text}}
 }
 
+func standing(linked bool) Facts {
+	if !linked {
+		return Facts{}
+	}
+	return Facts{Sender: Sender{Person: "wei", State: Linked}}
+}
+
 func TestDecide(t *testing.T) {
 	press := chat.Event{Kind: chat.CardPressed, ID: "e1", Place: chat.Place{Conversation: "D1"}, Sender: chat.User{Kind: chat.Guest}, Press: &chat.Press{}}
 	self := message("status", true, chat.Self)
@@ -45,7 +52,7 @@ func TestDecide(t *testing.T) {
 		{"a press of a guest is answered, with the card's rules", press, false, Press, "card"},
 		{"no event id", chat.Event{Kind: chat.CardPressed, Place: chat.Place{Conversation: "D1"}, Press: &chat.Press{}}, true, Drop, ReasonMalformed},
 	} {
-		if v := Decide(c.e, Facts{Linked: c.linked}); v.Action != c.want || v.Reason != c.reason {
+		if v := Decide(c.e, standing(c.linked)); v.Action != c.want || v.Reason != c.reason {
 			t.Errorf("%s: %+v, want %s (%s)", c.name, v, c.want, c.reason)
 		}
 	}
@@ -60,7 +67,7 @@ func TestNobodyElseActs(t *testing.T) {
 		e := message(rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"status", "abcde-fghjk", "help"})).Draw(rt, "text"), rapid.Bool().Draw(rt, "private"), rapid.SampledFrom(kinds).Draw(rt, "kind"))
 		e.Kind = rapid.SampledFrom(events).Draw(rt, "event")
 		linked := rapid.Bool().Draw(rt, "linked")
-		v := Decide(e, Facts{Linked: linked})
+		v := Decide(e, standing(linked))
 		human := e.Sender.Kind == chat.Human
 		if (v.Action == Command || v.Action == Unknown) && !(human && linked && e.Private) || v.Action == Link && !(human && e.Private) || v.Action == Burn && !human {
 			rt.Fatalf("%+v (linked %v) may %+v", e, linked, v)
