@@ -29,6 +29,7 @@ var rooms = []room{
 	{"kernel/store/bolt", []string{"kernel/store", "kernel/store/failpoint"}, []string{"go.etcd.io/bbolt", "golang.org/x/sys"}, "a store keeps bytes; what they mean is the kernel's business"},
 	{"kernel/store/storetest", []string{"kernel/store"}, []string{"go.uber.org/goleak", "pgregory.net/rapid", "github.com/google/go-cmp"}, "the suite knows the contract and not who implements it"},
 	{"kernel", []string{"kernel/store"}, nil, "what is true must not depend on who shows, sends or serves it"},
+	{"kernel/boundary", nil, nil, "what must not leave a machine is told from a text alone; whoever prints, exports or sends may ask"},
 	{"kernel/view", []string{"kernel"}, nil, "read models are pure functions of a snapshot"},
 	{"routing", []string{"adapters/chat"}, nil, "who is meant is decided from the event and the facts handed in, without kernel, clock or I/O"},
 	{"inbox", []string{"kernel", "kernel/store", "adapters/chat", "routing"}, nil, "queue rows lie beside the kernel's in one transaction; no platform and no daemon is known here"},
@@ -50,7 +51,7 @@ var rooms = []room{
 	{"bot/demo/...", slices.Concat([]string{"bot"}, parts, below, []string{"fixtures/..."}), nil, "the demo plays on the real daemon with the simulators"},
 	{"bot/bench/...", slices.Concat([]string{"bot"}, parts, below, []string{"fixtures/..."}), nil, "the driver measures the real binaries against the simulators"},
 
-	{"cmd/loopx/cli", []string{"bot/client", "kernel", "kernel/view", "kernel/store", "kernel/store/bolt", "kernel/store/failpoint", "inbox", "routing", "adapters/chat"}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/pelletier/go-toml/v2"}, "the CLI starts for every step of every agent: what needs an SDK or a server runs in loopx-bot"},
+	{"cmd/loopx/cli", []string{"bot/client", "kernel", "kernel/boundary", "kernel/view", "kernel/store", "kernel/store/bolt", "kernel/store/failpoint", "inbox", "routing", "adapters/chat"}, []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/pelletier/go-toml/v2"}, "the CLI starts for every step of every agent: what needs an SDK or a server runs in loopx-bot"},
 	{"cmd/loopx", []string{"cmd/loopx/cli"}, nil, "main turns a call into the CLI's and nothing else"},
 	{"cmd/loopx-bot", []string{"bot", "bot/...", "cmd/loopx/cli", "kernel"}, nil, "main turns flags into options, handles signals, and turns a class of error into an exit code"},
 
@@ -61,7 +62,7 @@ var rooms = []room{
 // parts are the rooms of the body, below all that they stand on.
 var (
 	parts = []string{"bot/api", "bot/cards", "bot/client", "bot/workspace"}
-	below = []string{"kernel", "kernel/view", "kernel/store", "kernel/store/failpoint", "kernel/store/bolt", "inbox", "routing", "adapters/chat", "adapters/console"}
+	below = []string{"kernel", "kernel/boundary", "kernel/view", "kernel/store", "kernel/store/failpoint", "kernel/store/bolt", "inbox", "routing", "adapters/chat", "adapters/console"}
 )
 
 // body is what a room of the body may import of others.

@@ -28,6 +28,8 @@ type app struct {
 	printer
 	// patience is how long a validation may run.
 	patience time.Duration
+	// linked are goal flags that the project's link fills when nothing else does.
+	linked []linkedFlag
 	// service is opened by workspace; nil until then.
 	access *access
 }
@@ -67,13 +69,14 @@ func (a *app) verbOf(use, short string, flags func(*pflag.FlagSet), run func() e
 }
 
 func (a *app) argVerb(use, short string, flags func(*pflag.FlagSet), args cobra.PositionalArgs, run func([]string) error) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(_ *cobra.Command, args []string) error {
+	c := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error {
 		switch a.g.format {
 		case "", "json", "markdown":
 		default:
 			return kernel.Errorf(kernel.Invalid, "usage", "--format must be json or markdown")
 		}
 		a.asJSON = a.g.json || a.g.format == "json"
+		a.fillLinked(c.Flags())
 		return run(args)
 	}}
 	if flags != nil {
@@ -95,6 +98,16 @@ func (a *app) home() (client.Home, error) {
 	}
 	if a.g.registry != "" {
 		a.ignore("--registry")
+	}
+	if flag == "" && a.env["LOOPX_HOME"] == "" {
+		if p, _ := a.project(); p != nil {
+			return client.FindHome("", func(name string) string {
+				if name == "LOOPX_HOME" {
+					return p.Home
+				}
+				return a.getenv(name)
+			})
+		}
 	}
 	return client.FindHome(flag, a.getenv)
 }
@@ -188,7 +201,8 @@ func (a *app) envFlag(f *pflag.FlagSet, into *string, name, env, usage string) {
 }
 
 func (a *app) goalFlag(f *pflag.FlagSet, s *scope) {
-	a.envFlag(f, &s.goal, "goal-id", "LOOPX_GOAL", "goal (else LOOPX_GOAL)")
+	a.envFlag(f, &s.goal, "goal-id", "LOOPX_GOAL", "goal (else LOOPX_GOAL, else the project's)")
+	a.linked = append(a.linked, linkedFlag{f, &s.goal})
 }
 
 func (a *app) scopeFlags(f *pflag.FlagSet, s *scope) {

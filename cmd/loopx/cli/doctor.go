@@ -76,6 +76,7 @@ func (a *app) doctor(limit time.Duration) error {
 		}
 		checks = append(checks, configCheck(home))
 	}
+	checks = append(checks, a.projectChecks()...)
 	healthy := true
 	for _, c := range checks {
 		healthy = healthy && c.State != stateBad
@@ -228,6 +229,18 @@ func (a *app) fileCheck(home client.Home, limit time.Duration) check {
 		text += ": " + message
 	}
 	return check{"file", stateBad, text, "keep a copy of " + home.DB() + ", then restore a backup"}
+}
+
+// projectChecks tell of the link of the folder this runs in, if it has one.
+func (a *app) projectChecks() []check {
+	p, why := a.project()
+	switch {
+	case why != "":
+		return []check{{"project", stateNote, "its .loopx/link.toml does not count: " + why, "loopx connect --goal-id GOAL"}}
+	case p != nil:
+		return []check{{"project", stateOK, "works on " + p.Goal + " in " + p.Home + ": " + p.Dir, ""}}
+	}
+	return nil
 }
 
 func configCheck(home client.Home) check {

@@ -3,10 +3,13 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"loopx/kernel"
+	"loopx/kernel/boundary"
 	"loopx/kernel/view"
 
 	"github.com/spf13/cobra"
@@ -51,7 +54,7 @@ func public(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return kernel.AsError(err)
 	}
-	found := scanDocument("", doc, newScanner())
+	found := scanDocument("", doc, boundary.New())
 	if len(found) == 0 {
 		return nil
 	}
@@ -75,11 +78,11 @@ type finding struct{ place, what string }
 
 // scanDocument looks at every text of a JSON document. Findings come in the order
 // of the document's lists, and by name within an object.
-func scanDocument(place string, v any, s *scanner) []finding {
+func scanDocument(place string, v any, s *boundary.Scanner) []finding {
 	var out []finding
 	switch v := v.(type) {
 	case string:
-		if what := s.scan(v); what != "" {
+		if what := s.Find(v); what != "" {
 			out = append(out, finding{place, what})
 		}
 	case []any:
@@ -87,7 +90,7 @@ func scanDocument(place string, v any, s *scanner) []finding {
 			out = append(out, scanDocument(place+"."+strconv.Itoa(i), x, s)...)
 		}
 	case map[string]any:
-		for _, name := range sortedKeys(v) {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			out = append(out, scanDocument(strings.TrimPrefix(place+"."+name, "."), v[name], s)...)
 		}
 	}

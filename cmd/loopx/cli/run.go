@@ -96,9 +96,11 @@ func verbs() []verb {
 		{"refresh-state", turn, "write a turn's outcome back", refreshCmd},
 		{"turn", turn, "commit a turn in one step, show one", turnCmd},
 		{"session", turn, "open, list, close sessions of a host", sessionCmd},
+		{"connect", local, "join this project's folder to a goal", connectCmd},
 		{"backup", local, "create, verify, restore a copy of the state", backupCmd},
 		{"export", local, "one goal as a JSON document", exportCmd},
 		{"usage", local, "what was done here, counted; nothing is sent", usageCmd},
+		{"check", local, "look for secrets and private paths before publishing", checkCmd},
 		{"doctor", local, "check folder, lock, socket, file, daemon", doctorCmd},
 		{"version", local, "print the version", versionCmd},
 	}
@@ -115,7 +117,7 @@ func (a *app) root() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&a.g.home, "home", "", "state folder (else LOOPX_HOME, else ~/.loopx)")
+	f.StringVar(&a.g.home, "home", "", "state folder (else LOOPX_HOME, the project's, ~/.loopx)")
 	f.StringVar(&a.g.format, "format", "", "json or markdown")
 	f.BoolVar(&a.g.json, "json", false, "one JSON object on stdout")
 	f.DurationVar(&a.g.wait, "lock-timeout", 5*time.Second, "how long to wait for the state folder")
