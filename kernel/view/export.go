@@ -18,7 +18,7 @@ const (
 type Export struct {
 	Goal string `json:"goal"`
 	// Public leaves out what only this machine needs: the program that validates
-	// a todo.
+	// a todo. Whether a text looks private is for kernel/boundary to say.
 	Public bool `json:"public,omitempty"`
 }
 
