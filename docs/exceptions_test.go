@@ -22,7 +22,7 @@ var wideTypes = []struct {
 	most int
 	why  string
 }{
-	{"kernel.Reader", 90, "one method a question about a snapshot; in files by what is asked, and the one thing views and rooms are given"},
+	{"kernel.Reader", 130, "one method a question about a snapshot; in files by what is asked, and the one thing views and rooms are given"},
 	{"kernel.tables", 22, "one writer of all kernel tables: apply, and what keeps each index true"},
 	{"kernel.situation", 45, "what the tick's rules ask of a snapshot, each asked once and remembered"},
 	{"kernel/store/bolt.Store", 17, "the store contract (eight methods), and opening, compacting and failing of one file"},

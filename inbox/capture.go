@@ -114,11 +114,11 @@ func ActorOf(r *kernel.Reader, platform chat.Platform, e chat.Event) (kernel.Act
 		return kernel.Actor{}, false
 	}
 	p := r.Principal(string(platform), e.Place.Connection, e.Sender.Tenant, e.Sender.ID)
-	if p == nil || p.Status != "linked" {
+	if p == nil || p.Status != kernel.Linked {
 		return kernel.Actor{}, false
 	}
 	person := r.Person(p.Person)
-	if person == nil {
+	if !person.Active() {
 		return kernel.Actor{}, false
 	}
 	a := kernel.Actor{Kind: kernel.ByPerson, ID: person.ID, Name: person.Name, Surface: string(platform)}

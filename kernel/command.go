@@ -110,7 +110,8 @@ func NewCommand(name string) Command {
 		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{}, &TransferTodo{},
 		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &RevokeGrant{},
 		&OpenTurn{}, &Refresh{}, &SpendSlot{}, &CommitTurn{}, &VoidSlot{},
-		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{},
+		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{}, &Unlink{}, &SuspendPrincipal{}, &UnsuspendPrincipal{}, &SetPerson{},
+		&GrantRole{}, &RevokeRole{}, &AcceptRole{}, &SetBinding{}, &RemoveBinding{}, &SetBindingState{},
 	} {
 		if c.Name() == name {
 			return c

@@ -29,7 +29,7 @@ func (c *ConfigureGoal) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.owner("configuring a goal"); err != nil {
+	if err := ownerOf(r, e, g.ID, "configuring a goal"); err != nil {
 		return nil, err
 	}
 	n := *g

@@ -192,6 +192,7 @@ func (s *rows) derived() map[string]string {
 			d[key("wu", r.Goal, r.Agent, hex16(r.Seq))] = ""
 		}
 	}
+	s.people.derived(d)
 	return d
 }
 
@@ -200,7 +201,7 @@ func (s *rows) checkDerived() error {
 	want := s.derived()
 	for k, v := range s.raw {
 		switch k[:strings.IndexByte(k+"\x00", 0)] {
-		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw":
+		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg":
 			if w, ok := want[k]; !ok || w != v {
 				return fmt.Errorf("the row %q = %q should be %q (there: %v)", k, v, w, ok)
 			}

@@ -25,6 +25,8 @@ type Event struct {
 	Principal   *Principal   `json:"principal,omitempty"`
 	LinkCode    *LinkCode    `json:"link_code,omitempty"`
 	Grant       *Grant       `json:"grant,omitempty"`
+	Role        *Role        `json:"role,omitempty"`
+	Binding     *Binding     `json:"binding,omitempty"`
 }
 
 // Event types. The list is closed; views and cards switch over it.
@@ -73,4 +75,12 @@ const (
 	LinkCodeUsed       = "link_code_used"
 	PersonAdded        = "person_added"
 	PrincipalChanged   = "principal_changed"
+	PersonChanged      = "person_changed"
+	RoleGranted        = "role_granted"
+	RoleAccepted       = "role_accepted"
+	RoleSuspendedEvent = "role_suspended"
+	RoleRevoked        = "role_revoked"
+	BindingSet         = "binding_set"
+	BindingChanged     = "binding_changed" // its state
+	BindingRemoved     = "binding_removed"
 )

@@ -94,13 +94,13 @@ func (c *PauseGoal) decide(r *reader, e *env) (*decided, error) {
 	typ := GoalPaused
 	if c.Resume {
 		// Stopping is open to anyone who steers; starting again is an owner's act.
-		if err := e.owner("resuming a goal"); err != nil {
+		if err := ownerOf(r, e, g.ID, "resuming a goal"); err != nil {
 			return nil, err
 		}
 		typ = GoalResumed
 	}
 	n := *g
-	n.Pause = slices.DeleteFunc(slices.Clone(g.Pause), func(s string) bool { return s == PauseStop })
+	n.Pause = slices.DeleteFunc(slices.Clone(g.Pause), func(s string) bool { return s == PauseStop || c.Resume && s == PauseOrphan })
 	if !c.Resume {
 		n.Pause = append(n.Pause, PauseStop)
 		slices.Sort(n.Pause)
@@ -128,6 +128,17 @@ func (r *Reader) releaseSlots(goal string) []Event {
 	return out
 }
 
+// withPause is the goal with one more cause of its pause, or nil when it has it.
+func (g *Goal) withPause(cause string) *Goal {
+	if slices.Contains(g.Pause, cause) {
+		return nil
+	}
+	n := *g
+	n.Pause = append(slices.Clone(g.Pause), cause)
+	slices.Sort(n.Pause)
+	return &n
+}
+
 // CloseGoal ends a lifetime goal with an outcome in words.
 type CloseGoal struct {
 	Goal    string `json:"goal"`
@@ -142,7 +153,7 @@ func (c *CloseGoal) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.owner("closing a goal"); err != nil {
+	if err := ownerOf(r, e, g.ID, "closing a goal"); err != nil {
 		return nil, err
 	}
 	if err := needText("outcome", c.Outcome, noteMax, true); err != nil {

@@ -15,6 +15,7 @@ type office struct {
 	*world
 	free, held, wait, gated, parked, done, watch string // todos
 	gate, old                                    string // open, withdrawn
+	eve, bind                                    string // a linked approver, a binding
 	token                                        string // of held
 }
 
@@ -38,6 +39,7 @@ func newOffice(t testing.TB) *office {
 	o.do(&kernel.CreateLinkCode{Digest: kernel.CodeDigest("abcd-efgh")}, owner())
 	o.do(&kernel.RedeemLinkCode{Digest: kernel.CodeDigest("abcd-efgh"), Platform: "slack", Connection: "c", Tenant: "t", User: "u", Private: "d"}, bot())
 	o.do(&kernel.CreateLinkCode{Digest: kernel.CodeDigest("ijkl-mnop")}, owner())
+	o.people()
 	return o
 }
 
@@ -102,7 +104,7 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 	case "link.settle":
 		return &kernel.SettleLink{Platform: "slack", Connection: "c", Tenant: "t", User: "u"}, owner()
 	}
-	return nil, kernel.Options{}
+	return o.onePeople(name)
 }
 
 // elsewhere are commands that have their own world in other tests.

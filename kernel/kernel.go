@@ -251,6 +251,14 @@ func (e *Event) row() []byte {
 		return store.Key(tblGate, e.Gate.Goal, e.Gate.ID)
 	case e.Agent != nil:
 		return store.Key(tblAgent, e.Agent.Goal, e.Agent.ID)
+	case e.Role != nil:
+		return store.Key(tblRole, e.Role.Goal, e.Role.Person)
+	case e.Binding != nil:
+		return store.Key(tblBinding, e.Binding.ID)
+	case e.Principal != nil:
+		return store.Key(tblPrincipal, e.Principal.Platform, e.Principal.Connection, e.Principal.Tenant, e.Principal.User)
+	case e.Person != nil:
+		return store.Key(tblPerson, e.Person.ID)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func CodeDigest(code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (c *CreateLinkCode) decide(_ *reader, e *env) (*decided, error) {
+func (c *CreateLinkCode) decide(r *reader, e *env) (*decided, error) {
 	if err := e.owner("linking a chat account"); err != nil {
 		return nil, err
 	}
@@ -33,7 +33,11 @@ func (c *CreateLinkCode) decide(_ *reader, e *env) (*decided, error) {
 	if err := checkText("name", c.Person, 80, false); err != nil {
 		return nil, err
 	}
-	p := &Person{ID: "owner", Name: or(c.Person, "owner"), Owner: true, Created: e.now}
+	p := &Person{ID: "owner", Created: e.now}
+	if old := r.Person(p.ID); old != nil {
+		*p = *old // language, zone and the like outlive a new code
+	}
+	p.Name, p.Owner, p.State, p.Revision, p.Updated = or(c.Person, or(p.Name, "owner")), true, PersonActive, p.Revision+1, e.now
 	l := &LinkCode{Digest: c.Digest, Person: p.ID, Purpose: "owner", Until: e.steady + codeMS, Created: e.now}
 	return &decided{changed: true, result: map[string]any{"expires": rfc3339(e.now + codeMS)}, events: []Event{
 		{Type: PersonAdded, Subject: p.ID, Person: p}, {Type: LinkCodeMade, Subject: p.ID, LinkCode: l}}}, nil
@@ -75,11 +79,11 @@ func (c *RedeemLinkCode) decide(r *reader, e *env) (*decided, error) {
 	if c.Burn {
 		return out, nil
 	}
-	if old := r.Principal(c.Platform, c.Connection, c.Tenant, c.User); old != nil && old.Status == "linked" {
+	if old := r.Principal(c.Platform, c.Connection, c.Tenant, c.User); old != nil && old.Status == Linked {
 		out.result = map[string]any{"status": "linked", "person": old.Person}
 		return out, nil
 	}
-	p := &Principal{Platform: c.Platform, Connection: c.Connection, Tenant: c.Tenant, User: c.User, Name: plain(c.UserName, 80), Person: l.Person, Private: c.Private, Status: "pending", Since: e.now}
+	p := &Principal{Platform: c.Platform, Connection: c.Connection, Tenant: c.Tenant, User: c.User, Name: plain(c.UserName, 80), Person: l.Person, Private: c.Private, Status: LinkPending, Since: e.now}
 	out.events = append(out.events, Event{Type: PrincipalChanged, Subject: p.Person, Principal: p})
 	out.result = map[string]any{"status": p.Status, "person": p.Person}
 	return out, nil
@@ -105,16 +109,23 @@ func (c *SettleLink) decide(r *reader, e *env) (*decided, error) {
 	if p == nil {
 		return nil, Errorf(NotFound, "link_not_found", "no such chat account is known").Try("loopx link list")
 	}
-	want := "linked"
+	want := Linked
 	if c.Revoke {
-		want = "revoked"
+		want = LinkRevoked
 	}
 	out := &decided{result: map[string]any{"status": want, "person": p.Person, "user": p.User}}
 	switch {
 	case p.Status == want:
 		return out, nil
-	case p.Status == "revoked":
+	case c.Revoke:
+		out.changed, out.events = true, revokeLink(r, e, p)
+		return out, nil
+	case p.Status == LinkRevoked:
 		return nil, Errorf(Conflict, "link_revoked", "that account was revoked").Try("loopx link")
+	case p.Status == LinkInvited:
+		return nil, Errorf(Conflict, "link_invited", "that account was invited and its holder has not accepted").Try("they write to the bot privately")
+	case p.Status != LinkPending:
+		return nil, Errorf(Conflict, "link_suspended", "that account is suspended").Try("loopx link unsuspend")
 	}
 	n := *p
 	n.Status, n.Since = want, e.now

@@ -32,6 +32,9 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"transfer":    m.transfer,
 		"poll":        m.poll,
 		"event":       m.event,
+		"people":      m.people,
+		"role":        m.role,
+		"bind":        m.bind,
 	}
 }
 

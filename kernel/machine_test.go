@@ -246,6 +246,9 @@ func (m *machine) invariants(t *rapid.T) {
 		}
 	}
 	m.same(t, "asking for decisions")
+	if err := m.k.Read(context.Background(), func(r *kernel.Reader) error { m.checkPeople(t, r); return nil }); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (m *machine) ask(t *rapid.T, r *kernel.Reader, goal, agent string) *kernel.Decision {

@@ -50,7 +50,14 @@ const (
 	tblPerson    = "p"
 	tblPrincipal = "pp" // platform, connection, tenant, user
 	tblLinkCode  = "lc" // digest
-	tblAudit     = "au" // refusals; not replayed
+	tblRole      = "po" // goal, person
+	tblRoleBack  = "pg" // person, goal
+	tblBinding   = "b"  // binding
+	tblBindPlace = "bp" // connection, conversation, thread, binding
+	tblBindGoal  = "bg" // goal, binding
+	// person, platform, connection, tenant, user -> key of the principal
+	tblPrincipalBack = "pi"
+	tblAudit         = "au" // refusals; not replayed
 )
 
 // Schema is the version of the table layout. A newer one is refused.

@@ -53,15 +53,24 @@ func (c *RestoreState) decide(r *reader, e *env) (*decided, error) {
 		}
 	}
 	for _, p := range rows[Principal](r, store.Under(restoreScan, tblPrincipal)) {
-		if p.Status == "linked" && links < restoreMost {
+		if p.Status == Linked && links < restoreMost {
 			n := *p
-			n.Status, n.Since = "pending", e.now
+			n.Status, n.Since = LinkPending, e.now
 			events = append(events, Event{Type: PrincipalChanged, Subject: n.Person, Principal: &n})
 			links++
 		}
 	}
+	roles := 0
+	for _, v := range rows[Role](r, store.Under(restoreScan, tblRole)) {
+		if v.State != RoleSuspended && roles < restoreMost {
+			n := *v
+			n.State, n.Revision, n.Updated = RoleSuspended, v.Revision+1, e.now
+			events = append(events, Event{Type: RoleSuspendedEvent, Goal: n.Goal, Subject: n.Person, Role: &n})
+			roles++
+		}
+	}
 	return &decided{changed: len(events) > 0, events: events, result: map[string]any{
-		"leases_ended": leases, "slots_freed": slots, "links_suspended": links, "grants_revoked": grants,
+		"leases_ended": leases, "slots_freed": slots, "links_suspended": links, "grants_revoked": grants, "roles_suspended": roles,
 	}}, nil
 }
 

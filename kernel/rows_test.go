@@ -30,6 +30,7 @@ type rows struct {
 	reserves []*kernel.Reservation
 	counts   map[string]kernel.Counts
 	evidence map[string]uint64 // goal -> highest number
+	people   peopleRows
 	journal  []string
 	head     kernel.Head
 	clock    clockRow
@@ -134,6 +135,8 @@ func (s *rows) row(key []string, val []byte) (err error) {
 		var n uint64
 		_, err = fmt.Sscanf(key[2], "%x", &n)
 		s.evidence[key[1]] = max(s.evidence[key[1]], n)
+	default:
+		err = s.people.row(key, val)
 	}
 	return err
 }

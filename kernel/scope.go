@@ -230,7 +230,7 @@ func (c *RevokeGrant) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.owner("revoking a grant"); err != nil {
+	if err := ownerOf(r, e, g.ID, "revoking a grant"); err != nil {
 		return nil, err
 	}
 	v := get[Grant](r, tblGrant, g.ID, c.Grant)

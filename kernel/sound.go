@@ -64,5 +64,6 @@ func (e *Event) sound() bool {
 		(e.Todo == nil || e.Todo.sound()) && (e.Claim == nil || e.Claim.sound()) && (e.Gate == nil || e.Gate.sound()) &&
 		(e.Evidence == nil || e.Evidence.sound()) && (e.Turn == nil || e.Turn.sound()) && (e.Run == nil || e.Run.sound()) &&
 		(e.Reservation == nil || e.Reservation.sound()) && (e.Spend == nil || e.Spend.sound()) && (e.Person == nil || e.Person.sound()) &&
-		(e.Grant == nil || e.Grant.sound()) && (e.Principal == nil || e.Principal.sound()) && (e.LinkCode == nil || e.LinkCode.sound())
+		(e.Grant == nil || e.Grant.sound()) && (e.Principal == nil || e.Principal.sound()) && (e.LinkCode == nil || e.LinkCode.sound()) &&
+		(e.Role == nil || e.Role.sound()) && (e.Binding == nil || e.Binding.sound())
 }

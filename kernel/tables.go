@@ -93,18 +93,10 @@ func (t *tables) apply(e *Event) {
 			t.count(v.Goal, func(c *Counts) { c.Spent = v.Total })
 		}
 	}
-	if v := e.Person; v != nil {
-		t.put(v, tblPerson, v.ID)
-	}
-	if v := e.Principal; v != nil {
-		t.put(v, tblPrincipal, v.Platform, v.Connection, v.Tenant, v.User)
-	}
 	if v := e.Grant; v != nil {
 		t.put(v, tblGrant, v.Goal, v.ID)
 	}
-	if v := e.LinkCode; v != nil {
-		t.put(v, tblLinkCode, v.Digest)
-	}
+	applyPeople(t, e)
 }
 
 func (t *tables) applyReservation(v *Reservation) {

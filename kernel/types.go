@@ -15,7 +15,7 @@ type Goal struct {
 	Write      []string `json:"write,omitempty"` // globs
 	NonGoals   []string `json:"non_goals,omitempty"`
 	Status     string   `json:"status"`          // active, completed
-	Pause      []string `json:"pause,omitempty"` // causes, sorted: quota_zero, stop
+	Pause      []string `json:"pause,omitempty"` // causes, sorted: owner_gone, quota_zero, stop
 	Allowed    int      `json:"allowed_slots"`
 	WindowMS   int64    `json:"window_ms"`
 	Handoff    string   `json:"handoff"`    // soft, strict
@@ -35,6 +35,7 @@ const (
 	GoalCompleted = "completed"
 	PauseStop     = "stop"
 	PauseQuota    = "quota_zero"
+	PauseOrphan   = "owner_gone" // its last owner is gone
 )
 
 // Agent is a member of one goal. Members are peers.
@@ -367,9 +368,17 @@ type Counts struct {
 type Person struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
-	Owner    bool   `json:"owner"` // a local owner: owner of every goal
-	Language string `json:"language,omitempty"`
-	Created  int64  `json:"created"`
+	Owner    bool   `json:"owner"`              // a local owner: owner of every goal
+	Language string `json:"language,omitempty"` // en, zh; empty follows the platform
+	Zone     string `json:"zone,omitempty"`     // IANA name
+	// Preferred is the connection on which the person is asked first.
+	Preferred string `json:"preferred,omitempty"`
+	// Target is where the person's private messages go.
+	Target   *Target `json:"target,omitempty"`
+	State    string  `json:"state,omitempty"` // active, suspended
+	Revision uint64  `json:"revision,omitempty"`
+	Created  int64   `json:"created"`
+	Updated  int64   `json:"updated,omitempty"`
 }
 
 // Principal is one platform identity of a person. Platform, app, tenant and
@@ -383,7 +392,8 @@ type Principal struct {
 	Person     string `json:"person"`
 	// Private is the conversation in which the code was typed.
 	Private string `json:"private,omitempty"`
-	Status  string `json:"status"` // pending, linked, revoked
+	Status  string `json:"status"` // invited, pending, linked, suspended, revoked
+	Reason  string `json:"reason,omitempty"`
 	Since   int64  `json:"since"`
 }
 

@@ -22,7 +22,7 @@ func (c *VoidSlot) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.owner("voiding a payment"); err != nil {
+	if err := ownerOf(r, e, g.ID, "voiding a payment"); err != nil {
 		return nil, err
 	}
 	if err := needText("reason", c.Reason, noteMax, true); err != nil {
