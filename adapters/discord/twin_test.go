@@ -5,24 +5,19 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"loopx/adapters/chat"
 	"loopx/adapters/discord"
+	"loopx/fixtures/node"
 )
 
-// A Discord that nobody here wrote: npm discord-digital-twin 0.1.1, started by
-// whoever runs the tests, with a small control port that plays the human
-// (/info /send /click /modal /messages). It knows no resume and no limits, so it
-// judges the flow and nothing else.
+// A Discord that nobody here wrote: npm discord-digital-twin 0.1.1. It knows no
+// resume and no limits, so it judges the flow and nothing else.
 func TestDigitalTwin(t *testing.T) {
-	control := os.Getenv("LOOPX_DISCORD_TWIN")
-	if control == "" {
-		t.Skip("LOOPX_DISCORD_TWIN does not name the control port of a discord-digital-twin 0.1.1: the adapter is not driven against it")
-	}
+	control := node.Start(t, "twin.mjs").Next("listening").URL
 	ask := func(path string, in, out any) {
 		t.Helper()
 		raw, err := json.Marshal(in)
