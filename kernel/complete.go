@@ -53,6 +53,9 @@ func (c *CompleteTodo) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := turn.undriven(); err != nil {
+		return nil, err
+	}
 	if turn != nil && turn.Generation > 0 && turn.Todo != v.ID {
 		return nil, Errorf(Conflict, "turn_bound", "the turn %s is bound to %s", show(turn.ID), turn.Todo)
 	}

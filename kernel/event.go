@@ -63,6 +63,7 @@ const (
 	EvidenceAdded      = "evidence_added"
 	TurnOpened         = "turn_opened"
 	TurnChanged        = "turn_changed"
+	TurnMarked         = "turn_marked" // a driven turn reached a phase
 	RunRecorded        = "run_recorded"
 	RunPaid            = "run_paid"
 	SlotReserved       = "slot_reserved"

@@ -108,7 +108,7 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 }
 
 // elsewhere are commands that have their own world in other tests.
-func elsewhere() []string { return []string{"grant.revoke", "turn.commit", "quota.void"} }
+func elsewhere() []string { return []string{"grant.revoke", "turn.commit", "turn.mark", "quota.void"} }
 
 // Each command of the office passes: what the next test changes is what is refused.
 func TestEveryCommandPasses(t *testing.T) {

@@ -42,7 +42,7 @@ func (c *PollMonitor) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.allowed(r, g, v, a, e); err != nil {
+	if err := firstErr(turn.undriven(), c.allowed(r, g, v, a, e)); err != nil {
 		return nil, err
 	}
 	events, ids, err := r.evidence(e, g.ID, v.ID, a.ID, c.Turn, c.Evidence)

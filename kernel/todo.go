@@ -343,6 +343,11 @@ type EvidenceArg struct {
 	Until   int64  `json:"valid_until,omitempty"`
 }
 
+func (a *EvidenceArg) check() error {
+	return firstErr(oneOf("evidence_kind", or(a.Kind, "note"), "note", "check", "artifact", "link", "metric"),
+		needText("evidence", a.Summary, summaryMax, false), checkText("evidence ref", a.Ref, summaryMax, false), checkText("evidence checksum", a.Digest, 160, false))
+}
+
 // evidence turns arguments into rows and their ids.
 func (r *Reader) evidence(e *env, goal, todo, agent, turn string, args []EvidenceArg) ([]Event, []string, error) {
 	if len(args) > evidenceMax {
@@ -352,12 +357,10 @@ func (r *Reader) evidence(e *env, goal, todo, agent, turn string, args []Evidenc
 	var ids []string
 	next := r.Counts(goal).Evidence
 	for _, a := range args {
-		kind := or(a.Kind, "note")
-		err := firstErr(oneOf("evidence_kind", kind, "note", "check", "artifact", "link", "metric"),
-			needText("evidence", a.Summary, summaryMax, false), checkText("evidence ref", a.Ref, summaryMax, false), checkText("evidence checksum", a.Digest, 160, false))
-		if err != nil {
+		if err := a.check(); err != nil {
 			return nil, nil, err
 		}
+		kind := or(a.Kind, "note")
 		next++
 		v := &Evidence{ID: "ev" + utoa(next), Goal: goal, Todo: todo, Agent: agent, Turn: turn, Kind: kind, Summary: a.Summary, Ref: a.Ref, Digest: a.Digest, Observed: e.now, Until: a.Until}
 		events = append(events, Event{Type: EvidenceAdded, Goal: goal, Subject: v.ID, Evidence: v})

@@ -180,6 +180,9 @@ func (c *Refresh) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := turn.undriven(); err != nil {
+		return nil, err
+	}
 	outcome, class := or(c.Outcome, SurfaceOnly), or(c.Classification, "state_refreshed")
 	err = firstErr(oneOf("delivery_outcome", outcome, SurfaceOnly, OutcomeGap, Progress, PrimaryOutcome),
 		needText("classification", class, 120, false), checkText("note", c.Note, noteMax, true), checkText("next_action", c.Next, noteMax, true))
@@ -283,6 +286,9 @@ func (c *SpendSlot) decide(r *reader, e *env) (*decided, error) {
 	}
 	if turn == nil && runs[0].Turn != "" {
 		turn = r.Turn(g.ID, a.ID, runs[0].Turn)
+	}
+	if err := turn.undriven(); err != nil {
+		return nil, err
 	}
 	before := r.Quota(g, a.ID)
 	mine := r.Reservation(g.ID, a.ID)

@@ -14,9 +14,11 @@ type CommitTurn struct {
 	Goal  string `json:"goal"`
 	Agent string `json:"agent"`
 	Turn  string `json:"turn"`
-	// Complete ends the todo; else Refresh writes the outcome back.
+	// One of them: Complete ends the todo, Refresh writes the outcome back, Poll
+	// records a look of a monitor, which is paid when it found something.
 	Complete *CompleteTodo `json:"complete,omitempty"`
 	Refresh  *Refresh      `json:"refresh,omitempty"`
+	Poll     *PollMonitor  `json:"poll,omitempty"`
 	Slots    int           `json:"slots,omitempty"`
 }
 
@@ -30,29 +32,27 @@ func (c *CommitTurn) decide(*reader, *env) (*decided, error) {
 
 // commitTurn runs the parts of a CommitTurn in the caller's transaction.
 func (k *Kernel) commitTurn(tx store.Tx, c *CommitTurn, opt Options) (Receipt, error) {
-	if c.Turn == "" || (c.Complete == nil) == (c.Refresh == nil) {
-		return Receipt{}, Errorf(Invalid, "bad_commit", "a turn is committed by its id, with a completed todo or a written outcome")
+	first, err := c.first()
+	if err != nil {
+		return Receipt{}, err
 	}
 	if opt.Plan != "" {
 		return Receipt{}, Errorf(Invalid, "no_plan", "a turn's commit is not bound to a preview")
 	}
 	part := opt
 	part.Key = "" // each part runs under the turn's own key
-	var first Command
-	if c.Complete != nil {
-		w := *c.Complete
-		w.Goal, w.Agent, w.Turn = c.Goal, c.Agent, c.Turn
-		first = &w
-	} else {
-		w := *c.Refresh
-		w.Goal, w.Agent, w.Turn = c.Goal, c.Agent, c.Turn
-		first = &w
-	}
 	// A preview of the parts: the caller rolls the whole transaction back.
 	part.Preview = false
 	done, err := k.DoTx(tx, first, part)
 	if err != nil {
 		return Receipt{}, err
+	}
+	if c.Poll != nil && !c.Poll.Material {
+		done.Command = c.Name()
+		if opt.Preview {
+			done.ID, done.Seq, done.Preview = "", 0, true
+		}
+		return done, nil // a quiet look costs nothing
 	}
 	paid, err := k.DoTx(tx, &SpendSlot{Goal: c.Goal, Agent: c.Agent, Turn: c.Turn, Slots: c.Slots}, part)
 	if err != nil {
@@ -70,6 +70,31 @@ func (k *Kernel) commitTurn(tx store.Tx, c *CommitTurn, opt Options) (Receipt, e
 		out.ID, out.Seq, out.Preview = "", 0, true
 	}
 	return out, nil
+}
+
+// first is the part that comes before the payment, in the turn's own name.
+func (c *CommitTurn) first() (Command, error) {
+	given := 0
+	for _, there := range []bool{c.Complete != nil, c.Refresh != nil, c.Poll != nil} {
+		if there {
+			given++
+		}
+	}
+	switch {
+	case c.Turn == "" || given != 1:
+		return nil, Errorf(Invalid, "bad_commit", "a turn is committed by its id, with a completed todo, a written outcome or a look of a monitor")
+	case c.Complete != nil:
+		w := *c.Complete
+		w.Goal, w.Agent, w.Turn = c.Goal, c.Agent, c.Turn
+		return &w, nil
+	case c.Poll != nil:
+		w := *c.Poll
+		w.Goal, w.Agent, w.Turn = c.Goal, c.Agent, c.Turn
+		return &w, nil
+	}
+	w := *c.Refresh
+	w.Goal, w.Agent, w.Turn = c.Goal, c.Agent, c.Turn
+	return &w, nil
 }
 
 // merge joins two flat results; the later one wins.

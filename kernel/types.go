@@ -276,8 +276,10 @@ type Turn struct {
 	Until      int64  `json:"until_steady"`
 	Writeback  uint64 `json:"writeback,omitempty"` // last accountable run of it
 	Spent      bool   `json:"spent,omitempty"`
-	Opened     int64  `json:"opened"`
-	Closed     int64  `json:"closed,omitempty"`
+	// Drive is set while, and after, loopx turn run carries the turn through.
+	Drive  *Drive `json:"drive,omitempty"`
+	Opened int64  `json:"opened"`
+	Closed int64  `json:"closed,omitempty"`
 }
 
 // Turn states.

@@ -25,7 +25,7 @@ import (
 // The test binary is also the programs the tests run: loopx itself, and a daemon
 // that holds a folder and serves its socket like the bot does.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"loopx": main, "loopxd": daemonMain})
+	testscript.Main(m, map[string]func(){"loopx": main, "loopxd": daemonMain, "turnhost": turnHost, "turncheck": turnCheck})
 }
 
 // TestScripts runs every script twice: on the state file, and through a daemon.
@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"code": runCode, "json": jsonSet, "field": jsonField, "fields": jsonFields,
 					"hand": handWrite, "shot": shot, "tmpfs": mountTmpfs, "remount": remount, "newer": newerSchema,
+					"lies": turnLies, "gone": pidsGone,
 				},
 			})
 		})

@@ -23,6 +23,9 @@ type Turn struct {
 	Spent   bool   `json:"spent"`
 	Opened  int64  `json:"opened"`
 	Closed  int64  `json:"closed,omitempty"`
+	// Drive is how far loopx turn run got with it; Phases are all it reached.
+	Drive  *kernel.Drive      `json:"drive,omitempty"`
+	Phases []kernel.PhaseMark `json:"phases"`
 }
 
 // Name implements Query.
@@ -42,8 +45,21 @@ func (q *TurnOne) run(r *kernel.Reader) (any, error) {
 		return nil, kernel.Errorf(kernel.NotFound, "turn_not_found", "%s has no turn %q in %s", agent, q.Turn, g.ID).Try("loopx history --goal-id %s", g.ID)
 	}
 	v := Turn{ID: t.ID, Goal: t.Goal, Agent: t.Agent, Session: t.Session, Acted: t.Act, Rule: t.Rule, Todo: t.Todo, Status: t.Status, Outcome: t.Outcome, Spent: t.Spent, Opened: t.Opened, Closed: t.Closed}
+	v.Drive, v.Phases = t.Drive, phases(t)
 	if t.Status == kernel.TurnLive && t.Until <= r.Steady() {
 		v.Status, v.Outcome = kernel.TurnClosed, "lease_ended"
 	}
 	return v, nil
+}
+
+// phases of a turn in order, from its opening to its commit.
+func phases(t *kernel.Turn) []kernel.PhaseMark {
+	out := []kernel.PhaseMark{{Phase: "opened", At: t.Opened}}
+	if t.Drive != nil {
+		out = append(out, t.Drive.Marks...)
+	}
+	if t.Spent || t.Outcome == "quiet" {
+		out = append(out, kernel.PhaseMark{Phase: "committed", At: t.Closed})
+	}
+	return out
 }

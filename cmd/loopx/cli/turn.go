@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func turnCmd(a *app) *cobra.Command { return noun("turn", turnCommit(a), turnShow(a)) }
+func turnCmd(a *app) *cobra.Command { return noun("turn", turnRun(a), turnCommit(a), turnShow(a)) }
 
 // turnCommit settles a turn in one step: everything or nothing.
 func turnCommit(a *app) *cobra.Command {
@@ -45,28 +45,34 @@ func turnCommit(a *app) *cobra.Command {
 		} else {
 			c.Refresh = &kernel.Refresh{Todo: t.todo, Lease: t.lease, Outcome: outcome, Next: next, Note: note, Evidence: ev}
 		}
-		rec, err := a.do(c, t.agent, t.turn) // its parts run under the turn's own keys
-		if e := kernel.AsError(err); e != nil && e.Code == "validation_missing" {
-			v, err := ask[view.Todo](a, &view.TodoOne{Goal: t.goal, Todo: t.todo})
-			if err != nil {
-				return err
-			}
-			if !a.g.dryRun {
-				if err := a.validate(v.Validation); err != nil {
-					return err
-				}
-			}
-			c.Complete.Validated = kernel.ValidationDigest(v.Validation)
-			if rec, err = a.do(c, t.agent, t.turn); err != nil {
-				return err
-			}
-		} else if err != nil {
+		rec, err := a.commitTurn(c, t.agent)
+		if err != nil {
 			return err
 		}
 		return a.out(receipt(rec), func() string {
 			return said(rec, fmt.Sprintf("turn %s is settled and paid with %s", t.turn, count(slots, "slot", "slots")))
 		})
 	})
+}
+
+// commitTurn commits a turn, running the todo's own validation first where it
+// declares one. Its parts run under the turn's own keys.
+func (a *app) commitTurn(c *kernel.CommitTurn, agent string) (kernel.Receipt, error) {
+	rec, err := a.do(c, agent, c.Turn)
+	if e := kernel.AsError(err); e == nil || e.Code != "validation_missing" {
+		return rec, err
+	}
+	v, err := ask[view.Todo](a, &view.TodoOne{Goal: c.Goal, Todo: c.Complete.Todo})
+	if err != nil {
+		return rec, err
+	}
+	if !a.g.dryRun {
+		if err := a.validate(v.Validation); err != nil {
+			return rec, err
+		}
+	}
+	c.Complete.Validated = kernel.ValidationDigest(v.Validation)
+	return a.do(c, agent, c.Turn)
 }
 
 func turnShow(a *app) *cobra.Command {
@@ -92,7 +98,16 @@ func turnShow(a *app) *cobra.Command {
 			if v.Spent {
 				b.WriteString("  paid")
 			}
-			return b.String() + "\n"
+			b.WriteString("\n")
+			for _, m := range v.Phases {
+				fmt.Fprintf(&b, "  %-14s %s\n", m.Phase, a.clock(m.At))
+			}
+			if d := v.Drive; d != nil && d.Failure != nil {
+				fmt.Fprintf(&b, "  failed: %s (%s)\n", show(d.Failure.Message, 200), d.Failure.Code)
+			} else if d != nil && d.Result != nil {
+				fmt.Fprintf(&b, "  the host said: %s: %s\n", strings.ReplaceAll(d.Result.Kind, "_", " "), show(d.Result.Summary, 200))
+			}
+			return b.String()
 		})
 	})
 }

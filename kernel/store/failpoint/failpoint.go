@@ -29,6 +29,20 @@ const (
 	SinkCommitted = "sink_committed"
 	// OutboxStarted: a write is recorded as begun, nothing has left.
 	OutboxStarted = "outbox_started"
+	// TurnOpened: a driven turn is open and its todo claimed, no host was started.
+	TurnOpened = "turn_opened"
+	// TurnMarked: the mark that the host may run is durable, it does not run yet.
+	TurnMarked = "turn_marked"
+	// TurnAnswered: the host has ended, its answer is not recorded.
+	TurnAnswered = "turn_answered"
+	// TurnRecorded: the host's answer is durable, nothing has checked it.
+	TurnRecorded = "turn_recorded"
+	// TurnChecked: the validator has passed, that is not recorded.
+	TurnChecked = "turn_checked"
+	// TurnValidated: the validator's pass is durable, nothing is committed.
+	TurnValidated = "turn_validated"
+	// TurnCommitted: the turn is committed, nobody was told.
+	TurnCommitted = "turn_committed"
 	// OutboxWritten: the platform has the write, its outcome is not recorded.
 	OutboxWritten = "outbox_written"
 )
@@ -40,5 +54,6 @@ func Names() []string {
 		BirthCreated, BirthSynced, BirthRenamed,
 		CompactSynced, CompactRenamed,
 		SinkReceived, SinkCommitted, OutboxStarted, OutboxWritten,
+		TurnOpened, TurnMarked, TurnAnswered, TurnRecorded, TurnChecked, TurnValidated, TurnCommitted,
 	}
 }
