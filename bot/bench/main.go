@@ -2,13 +2,14 @@
 // the same run and prints one table. Run it from the repository root on a quiet
 // machine:
 //
-//	go run ./bot/bench [-quick] [-write docs/benchmarks.md]
+//	go run ./bot/bench [-quick] [-only commands|ticks|chat] [-write docs/benchmarks.md]
 //
 // Absolute times belong to one machine; the ratios are what can be compared.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -21,9 +22,10 @@ import (
 
 func main() {
 	quick := flag.Bool("quick", false, "fewer repetitions: a smoke test of the driver, not a measurement")
+	only := flag.String("only", "", "measure one part: commands, ticks or chat")
 	write := flag.String("write", "", "replace the measured part of this file")
 	flag.Parse()
-	if err := run(*quick, *write); err != nil {
+	if err := run(*quick, *only, *write); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -46,7 +48,10 @@ type bench struct {
 	floorTrip                   float64 // ms, one round trip on a unix socket, p50
 }
 
-func run(quick bool, write string) error {
+func run(quick bool, only, write string) error {
+	if only != "" && write != "" {
+		return errors.New("a part of the table is not written: leave -only or -write out")
+	}
 	dir, err := os.MkdirTemp("", "loopx-bench-")
 	if err != nil {
 		return err
@@ -67,6 +72,9 @@ func run(quick bool, write string) error {
 		{"ticks", b.ticks},
 		{"chat", b.chat},
 	} {
+		if only != "" && step.name != only && step.name != "build" && step.name != "floors" {
+			continue
+		}
 		began := time.Now()
 		if err := step.run(); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)

@@ -12,13 +12,15 @@ import (
 	"loopx/kernel/view"
 )
 
-// Client is a view.Service that asks the daemon of a state folder. It keeps no
-// connection; all methods may be called at the same time.
+// Client is a view.Service that asks the daemon of a state folder. It keeps a few
+// connections for its next requests; all methods may be called at the same time.
 type Client struct {
 	// Socket is the path to dial.
 	Socket string
 	// OwnerToken goes with commands whose Options.By is the owner.
 	OwnerToken string
+
+	idle pool
 }
 
 var _ view.Service = (*Client)(nil)
@@ -135,13 +137,17 @@ func (c *Client) post(ctx context.Context, path string, req any) (json.RawMessag
 }
 
 func (c *Client) call(ctx context.Context, method, path string, body []byte) (json.RawMessage, error) {
-	conn, a, err := request(ctx, c.Socket, method, path, body)
+	k, a, err := c.idle.ask(ctx, c.Socket, method, path, body)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	stop := context.AfterFunc(ctx, func() { _ = k.conn.SetDeadline(time.Unix(1, 0)) })
 	raw, err := a.body()
+	if !stop() || err != nil || a.closes || a.length < 0 {
+		_ = k.conn.Close()
+	} else {
+		c.idle.put(k)
+	}
 	if err != nil {
 		return nil, lost(err)
 	}

@@ -21,6 +21,7 @@ type answer struct {
 	status  int
 	length  int64 // -1: until the connection ends
 	chunked bool
+	closes  bool // the daemon ends the connection behind this answer
 	api     string
 	r       *bufio.Reader
 }
@@ -29,23 +30,11 @@ type answer struct {
 // error after the first byte was written is what lost makes of it; before that it
 // is errNoDaemon.
 func request(ctx context.Context, socket, method, target string, body []byte) (net.Conn, *answer, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", socket)
+	conn, err := dial(ctx, socket)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		return nil, nil, fmt.Errorf("%w: %w", errNoDaemon, err)
-	}
-	if err := sameUser(conn); err != nil {
-		_ = conn.Close()
 		return nil, nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	a, err := exchange(conn, method, target, body)
-	if !stop() && err == nil {
-		err = ctx.Err()
-	}
+	a, _, err := roundTrip(ctx, conn, bufio.NewReader(conn), method, target, body, false)
 	if err != nil {
 		_ = conn.Close()
 		return nil, nil, lost(err)
@@ -53,23 +42,55 @@ func request(ctx context.Context, socket, method, target string, body []byte) (n
 	return conn, a, nil
 }
 
-func exchange(conn net.Conn, method, target string, body []byte) (*answer, error) {
+func dial(ctx context.Context, socket string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: %w", errNoDaemon, err)
+	}
+	if err := sameUser(conn); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// roundTrip sends a request and reads the head of its answer. sent says whether
+// any byte of the request may have reached the daemon.
+func roundTrip(ctx context.Context, conn net.Conn, r *bufio.Reader, method, target string, body []byte, keep bool) (a *answer, sent bool, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	a, sent, err = exchange(conn, r, method, target, body, keep)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	return a, sent, err
+}
+
+func exchange(conn net.Conn, r *bufio.Reader, method, target string, body []byte, keep bool) (a *answer, sent bool, err error) {
 	var b bytes.Buffer
 	b.Grow(200 + len(body))
-	b.WriteString(method + " " + target + " HTTP/1.1\r\nHost: " + Host + "\r\n" + APIHeader + ": " + API() + "\r\nConnection: close\r\n")
+	b.WriteString(method + " " + target + " HTTP/1.1\r\nHost: " + Host + "\r\n" + APIHeader + ": " + API() + "\r\n")
+	if !keep {
+		b.WriteString("Connection: close\r\n")
+	}
 	if body != nil {
 		b.WriteString("Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n")
 	}
 	b.WriteString("\r\n")
 	b.Write(body)
-	if _, err := conn.Write(b.Bytes()); err != nil {
+	n, err := conn.Write(b.Bytes())
+	if err != nil {
 		// A daemon that refuses early may answer before it has read everything.
-		if a, readErr := readHead(bufio.NewReader(conn)); readErr == nil {
-			return a, nil
+		if a, readErr := readHead(r); readErr == nil {
+			return a, true, nil
 		}
-		return nil, err
+		return nil, n > 0, err
 	}
-	return readHead(bufio.NewReader(conn))
+	a, err = readHead(r)
+	return a, true, err
 }
 
 var errHead = errors.New("client: the answer is no HTTP/1.1 answer")
@@ -101,6 +122,8 @@ func readHead(r *bufio.Reader) (*answer, error) {
 			if a.length, err = strconv.ParseInt(value, 10, 64); err != nil || a.length < 0 {
 				return nil, errHead
 			}
+		case "connection":
+			a.closes = strings.EqualFold(value, "close")
 		case "transfer-encoding":
 			a.chunked = strings.EqualFold(value, "chunked")
 		case strings.ToLower(APIHeader):
