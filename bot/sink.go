@@ -186,7 +186,12 @@ func pressWords(o inbox.Outcome) string {
 	switch o.Code {
 	case "answered", "confirm", "back":
 		return ""
+	case "voted":
+		return "Your answer to " + code + " counts. It is decided when others agree."
 	case "already":
+		if o.Gate.Answer == nil {
+			return "Your answer to " + code + " counts already. It is decided when others agree."
+		}
 		return "You decided " + code + " already: " + o.Gate.Answer.Label + ". Nothing was done twice."
 	case "decided":
 		return code + " was already decided by " + o.Gate.Answer.Name + ": " + o.Gate.Answer.Label + "."
@@ -201,7 +206,7 @@ func pressWords(o inbox.Outcome) string {
 	case "wrong_person":
 		return "Somebody else pressed first. They confirm it, or it starts over in a minute."
 	case "denied":
-		return "You are linked, but " + code + " waits for an owner."
+		return "You are linked, but " + code + " is not for you to answer."
 	case "bad_reason":
 		return "The reason was not accepted: it is too long or holds control characters. Nothing was decided."
 	case "not_linked":

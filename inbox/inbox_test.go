@@ -44,7 +44,7 @@ func newDesk(t rapid.TB, kind string) *desk {
 	d.do(&kernel.CreateGoal{Goal: "site", Objective: "ship", Agents: []string{"builder"}}, by)
 	d.do(&kernel.AddTodo{Goal: "site", Title: "publish"}, by)
 	_ = d.k.Read(ctx(), func(r *kernel.Reader) error { d.todo = r.List("site", kernel.ListReady, "", 1)[0].ID; return nil })
-	d.do(&kernel.OpenGate{Goal: "site", Question: "Publish?", Kind: kind, Todos: []string{d.todo}}, by)
+	d.do(&kernel.OpenGate{Goal: "site", Agent: "builder", Question: "Publish?", Kind: kind, Todos: []string{d.todo}}, by)
 	_ = d.k.Read(ctx(), func(r *kernel.Reader) error { d.gate = r.OpenGates("site", 1)[0].ID; return nil })
 	d.project()
 	return d

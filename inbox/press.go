@@ -11,8 +11,8 @@ import (
 // Outcome of a press. Words for people are made from it by the bot; nothing
 // here is shown.
 type Outcome struct {
-	// Code: answered, already (this person, this option), confirm, back, or a
-	// refusal: not_linked, unknown_action, other_place, stale, expired, decided,
+	// Code: answered, voted (others must agree), already (this person, this
+	// option), confirm, back, or a refusal: not_linked, unknown_action, other_place, stale, expired, decided,
 	// withdrawn, denied, wrong_person, confirm_expired.
 	Code string
 	Gate *kernel.Gate
@@ -65,12 +65,16 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 			out.Owner = p.Name
 		}
 		return out, r.Err()
-	case actor.Kind != kernel.ByOwner:
-		out.Code = "denied"
-		return out, nil
 	case g == nil:
 		out.Code = "unknown_action"
-		return out, nil
+		return out, r.Err()
+	}
+	// The right is read now, not when the card was sent.
+	if err := r.MayAnswer(g, actor); err != nil {
+		out.Code = "denied"
+		return out, r.Err()
+	}
+	switch {
 	case g.Status == kernel.GateAnswered:
 		out.Code = "decided"
 		if g.Answer.Person == actor.ID && g.Answer.Option == b.Option && b.Step != StepBack {
@@ -128,6 +132,16 @@ func (t *Tx) step(k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor kernel
 		return out, r.Err()
 	}
 	out.Gate = after
+	if after.Status == kernel.GateOpen { // one of several who must agree
+		out.Code = "voted"
+		if !rec.Changed {
+			out.Code = "already"
+		}
+		if b.Step == StepConfirm {
+			return out, t.redraw(it, after)
+		}
+		return out, t.want(it) // its buttons still ask the same of the others
+	}
 	// The copies are made dirty here and not first by the projector: the person
 	// who pressed is looking at one.
 	return out, t.show(after, nil)

@@ -19,6 +19,8 @@ type ConfigureGoal struct {
 	// Agent and Mode set one member's mode: active or monitor_only.
 	Agent string `json:"agent,omitempty"`
 	Mode  string `json:"mode,omitempty"`
+	// Ask is who is asked for what: kind (or any) -> who. It replaces the whole policy.
+	Ask *map[string]Asked `json:"ask_policy,omitempty"`
 }
 
 // Name implements Command.
@@ -44,7 +46,7 @@ func (c *ConfigureGoal) decide(r *reader, e *env) (*decided, error) {
 	}{
 		{"title", g.Title, n.Title}, {"objective", g.Objective, n.Objective}, {"repo", g.Repo, n.Repo}, {"write", g.Write, n.Write},
 		{"non_goals", g.NonGoals, n.NonGoals}, {"allowed_slots", g.Allowed, n.Allowed}, {"language", g.Language, n.Language},
-		{"visibility", g.Visibility, n.Visibility}, {"handoff", g.Handoff, n.Handoff},
+		{"visibility", g.Visibility, n.Visibility}, {"handoff", g.Handoff, n.Handoff}, {"ask_policy", g.Ask, n.Ask},
 	} {
 		if digest(f.was) != digest(f.now) {
 			changed = append(changed, f.name)
@@ -56,6 +58,13 @@ func (c *ConfigureGoal) decide(r *reader, e *env) (*decided, error) {
 	if len(changed) > 0 {
 		n.Revision, n.Updated = g.Revision+1, e.now
 		out.events = append(out.events, Event{Type: GoalConfigured, Goal: g.ID, Subject: g.ID, GoalRow: &n})
+		if n.Course != g.Course {
+			more, err := courseChanged(r, e, g.ID, n.Course)
+			if err != nil {
+				return nil, err
+			}
+			out.events = append(out.events, more...)
+		}
 	}
 	if c.Mode != "" {
 		a, err := r.actor(g.ID, c.Agent)
@@ -83,6 +92,7 @@ func (c *ConfigureGoal) fields(r *reader, g, n *Goal) error {
 	set(&n.Repo, c.Repo)
 	set(&n.Write, c.Write)
 	set(&n.NonGoals, c.NonGoals)
+	set(&n.Ask, c.Ask)
 	n.Language, n.Visibility, n.Handoff = or(c.Language, n.Language), or(c.Visibility, n.Visibility), or(c.Handoff, n.Handoff)
 	if c.Allowed != nil {
 		if *c.Allowed < 0 || *c.Allowed > slotsMost {
@@ -100,7 +110,7 @@ func (c *ConfigureGoal) fields(r *reader, g, n *Goal) error {
 		return Errorf(Conflict, "claims_open", "the handoff mode changes only while nobody holds a todo").Try("loopx todo list --goal-id %s --status claimed", g.ID)
 	}
 	return firstErr(
-		needText("title", n.Title, titleMax, false), needText("objective", n.Objective, bodyMax, true), checkText("repo", n.Repo, summaryMax, false),
+		checkPolicy(n.Ask), needText("title", n.Title, titleMax, false), needText("objective", n.Objective, bodyMax, true), checkText("repo", n.Repo, summaryMax, false),
 		checkGlobs(n.Write), checkList("non-goal", n.NonGoals, summaryMax),
 		oneOf("language", n.Language, "en", "zh"), oneOf("visibility", n.Visibility, "private", "group", "public"), oneOf("handoff", n.Handoff, "soft", "strict"),
 	)

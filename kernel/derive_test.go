@@ -71,6 +71,25 @@ func (s *rows) blocks(t *kernel.Todo) map[string]string {
 	return out
 }
 
+// freed are the approvals that let a todo go, and whether it was claimed since.
+func (s *rows) freed(t *kernel.Todo) map[string]string {
+	out := map[string]string{}
+	for _, g := range s.gates {
+		if ended(t) || s.released[g.ID] || g.Status != "answered" || g.Answer.Outcome != "approve" {
+			continue
+		}
+		for _, id := range g.Blocks.Todos {
+			if s.stands(id) != t {
+				continue
+			}
+			if out[g.ID] = ""; s.claimAt[t.ID] > s.answerAt[g.ID] {
+				out[g.ID] = "used"
+			}
+		}
+	}
+	return out
+}
+
 func laneOf(g *kernel.Gate) string {
 	if g.Blocks.Goal {
 		return "*"
@@ -138,6 +157,9 @@ func (s *rows) derived() map[string]string {
 		for gate, state := range s.blocks(t) {
 			d[key("bl", t.Goal, t.ID, gate)], d[key("gb", t.Goal, gate, t.ID)] = state, ""
 		}
+		for gate, used := range s.freed(t) {
+			d[key("fr", t.Goal, t.ID, gate)] = used
+		}
 		list, agent, sort := s.list(t), "", strconv.Itoa(int(t.Priority))+hex16(t.Order)
 		switch list {
 		case "held":
@@ -201,7 +223,7 @@ func (s *rows) checkDerived() error {
 	want := s.derived()
 	for k, v := range s.raw {
 		switch k[:strings.IndexByte(k+"\x00", 0)] {
-		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg":
+		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg", "fr":
 			if w, ok := want[k]; !ok || w != v {
 				return fmt.Errorf("the row %q = %q should be %q (there: %v)", k, v, w, ok)
 			}

@@ -87,6 +87,11 @@ func filled(t testing.TB, v any) {
 			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 			fill(v.Index(0))
 			fill(v.Index(1))
+		case reflect.Map:
+			one := reflect.New(v.Type().Elem()).Elem()
+			fill(one)
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.ValueOf("x"), one)
 		case reflect.String:
 			v.SetString("x")
 		case reflect.Bool:

@@ -21,10 +21,12 @@ type OpenGate struct {
 	WholeGoal bool          `json:"blocks_goal,omitempty"`
 	Advisory  bool          `json:"advisory,omitempty"`
 	Severity  *int          `json:"severity,omitempty"`
-	OnTimeout string        `json:"on_timeout,omitempty"` // wait (default), park, expire
+	OnTimeout string        `json:"on_timeout,omitempty"` // wait, park, expire; default expire with a date, else wait
 	Expires   int64         `json:"expires,omitempty"`
 	Fallback  string        `json:"fallback,omitempty"`
 	Evidence  []EvidenceArg `json:"evidence,omitempty"`
+	// Asked narrows who may answer; it is never wider than the goal's policy.
+	Asked *Asked `json:"asked_of,omitempty"`
 }
 
 // Name implements Command.
@@ -41,7 +43,7 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 	}
 	v := &Gate{
 		Goal: g.ID, Question: c.Question, Why: c.Why, Options: c.options(), Kind: or(c.Kind, "other"), Scope: c.Scope, Advisory: c.Advisory,
-		Blocks: Blocks{Todos: uniq(c.Todos), Agent: c.LaneOf, Goal: c.WholeGoal}, OnTimeout: or(c.OnTimeout, "wait"),
+		Blocks: Blocks{Todos: uniq(c.Todos), Agent: c.LaneOf, Goal: c.WholeGoal}, OnTimeout: c.timeout(), Asked: c.Asked,
 		Expires: c.Expires, Fallback: c.Fallback, Status: GateOpen, AskedBy: by, Revision: 1, Created: e.now, Updated: e.now,
 	}
 	if v.Scope != "" {
@@ -58,13 +60,18 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 		return nil, err
 	}
 	r.floor(v)
+	if err := narrows(r, g, v); err != nil {
+		return nil, err
+	}
 	if same := r.scopeGate(g.ID, v.Scope); v.Scope != "" && same != nil && same.Status == GateOpen {
 		// The same scope is the same gate: what is new joins it.
-		ev := joined(e, same, v.Blocks.Todos)
+		ev := joined(r, e, same, v.Blocks.Todos, nil)
+		res := gateResult(ev.Gate)
+		res["waits_for"] = askedWords(askedOf(g, ev.Gate))
 		if len(ev.Gate.Blocks.Todos) == len(same.Blocks.Todos) {
-			return &decided{result: gateResult(same)}, nil
+			return &decided{result: res}, nil
 		}
-		return &decided{changed: true, events: []Event{ev}, result: gateResult(ev.Gate)}, nil
+		return &decided{changed: true, events: []Event{ev}, result: res}, nil
 	}
 	if v.Severity, err = c.severity(r, v); err != nil {
 		return nil, err
@@ -72,10 +79,13 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 	if len(v.Blocks.Todos) == 0 {
 		v.Blocks.Todos = nil
 	}
+	v.Terms = termsOf(r, v, g.Course, nil)
 	v.Digest = v.digest()
 	if same := r.sameOpen(v); same != nil {
 		// The same question about the same work is the same gate.
-		return &decided{result: gateResult(same)}, nil
+		res := gateResult(same)
+		res["waits_for"] = askedWords(askedOf(g, same))
+		return &decided{result: res}, nil
 	}
 	events, ids, err := r.evidence(e, g.ID, "", by, "", c.Evidence)
 	if err != nil {
@@ -87,7 +97,9 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 		v.ID = e.id("gate_")
 	}
 	events = append(events, Event{Type: GateOpened, Goal: g.ID, Subject: v.ID, Gate: v})
-	return &decided{changed: true, events: events, result: gateResult(v)}, nil
+	res := gateResult(v)
+	res["waits_for"] = askedWords(askedOf(g, v))
+	return &decided{changed: true, events: events, result: res}, nil
 }
 
 func gateResult(v *Gate) map[string]any {
@@ -96,6 +108,14 @@ func gateResult(v *Gate) map[string]any {
 		m["outcome"], m["option"], m["answered_by"] = v.Answer.Outcome, v.Answer.Option, v.Answer.Name
 	}
 	return m
+}
+
+// timeout is what the gate's date means: it ends there unless something else is said.
+func (c *OpenGate) timeout() string {
+	if c.OnTimeout == "" && c.Expires != 0 {
+		return "expire"
+	}
+	return or(c.OnTimeout, "wait")
 }
 
 func (c *OpenGate) options() []Option {
@@ -144,6 +164,8 @@ func (c *OpenGate) check(r *reader, v *Gate, e *env) error {
 		return Errorf(Invalid, "bad_blocks", "a gate blocks todos, or one agent, or the goal: one of them")
 	case scopes == 0 && !v.Advisory && v.Scope == "":
 		return Errorf(Invalid, "blocks_nothing", "the gate blocks nothing").Try("add --blocks-todo ID, --blocks-agent A or --blocks-goal; or --advisory if that is meant")
+	case v.Expires == 0 && v.OnTimeout != "wait":
+		return Errorf(Invalid, "missing_expires", "a gate that ends or is parked says when").Try("add --expires 4h")
 	case v.Expires != 0 && v.Expires <= e.now:
 		return Errorf(Invalid, "bad_expires", "the gate would be expired at once")
 	case len(v.Blocks.Todos) > blocksMax:
@@ -187,11 +209,6 @@ func (c *OpenGate) severity(r *reader, v *Gate) (Priority, error) {
 	return p, nil
 }
 
-// digest covers what a person is shown and what their answer releases, byte-exact.
-func (g *Gate) digest() string {
-	return digest([]any{g.Goal, g.Question, g.Why, g.Options, g.Kind, g.Blocks, g.Expires, g.Advisory, g.Scope})
-}
-
 func (r *Reader) sameOpen(v *Gate) *Gate {
 	for _, g := range r.OpenGates(v.Goal, 256) {
 		if g.Digest == v.Digest && !g.Expired(r.now) {
@@ -219,82 +236,6 @@ func (r *Reader) needGate(goal, id string) (*Gate, error) {
 	return nil, Errorf(NotFound, "gate_not_found", "there is no gate %s", show(id)).Try("loopx gate list")
 }
 
-// AnswerGate is the one decision of a gate. First decision wins.
-type AnswerGate struct {
-	Goal   string `json:"goal,omitempty"` // needed with a short code
-	Gate   string `json:"gate"`           // id or G-n
-	Option string `json:"option"`
-	Reason string `json:"reason,omitempty"`
-	// Digest binds the answer to what was shown; empty means "as it is now"
-	// and is for surfaces that show and answer in one step.
-	Digest string `json:"digest,omitempty"`
-}
-
-// Name implements Command.
-func (*AnswerGate) Name() string { return "gate.answer" }
-
-func (c *AnswerGate) decide(r *reader, e *env) (*decided, error) {
-	v, err := r.needGate(c.Goal, c.Gate)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.owner("answering a gate"); err != nil {
-		return nil, err
-	}
-	if err := checkText("reason", c.Reason, noteMax, true); err != nil {
-		return nil, err
-	}
-	if v.Status == GateAnswered {
-		return nil, Errorf(Conflict, "gate_answered", "%s was decided by %s: %s", v.Code, v.Answer.Name, v.Answer.Label).
-			With("by", v.Answer.Name).With("option", v.Answer.Option).With("outcome", v.Answer.Outcome).With("at", rfc3339(v.Answer.At))
-	}
-	if v.Status != GateOpen {
-		return nil, Errorf(Conflict, "gate_"+v.Status, "%s is %s", v.Code, v.Status)
-	}
-	if v.Expired(e.now) {
-		return nil, Errorf(Conflict, "gate_expired", "%s expired on %s; expiry grants nothing", v.Code, rfc3339(v.Expires)).Try("ask again with loopx gate open")
-	}
-	if c.Digest != "" && c.Digest != v.Digest {
-		return nil, Errorf(Stale, "gate_changed", "%s has changed since it was shown", v.Code).Try("loopx gate list --goal-id %s", v.Goal)
-	}
-	i := slices.IndexFunc(v.Options, func(o Option) bool { return o.ID == c.Option })
-	if i < 0 {
-		ids := make([]string, 0, len(v.Options))
-		for _, o := range v.Options {
-			ids = append(ids, o.ID)
-		}
-		return nil, oneOf("option", c.Option, ids...)
-	}
-	o := v.Options[i]
-	n := *v
-	n.Status, n.Revision, n.Updated = GateAnswered, v.Revision+1, e.now
-	n.Answer = &GateAnswer{Option: o.ID, Label: o.Label, Outcome: o.Outcome, Reason: c.Reason, Person: or(e.by.ID, "owner"), Name: r.personName(e.by), Surface: e.by.Surface, At: e.now}
-	res := gateResult(&n)
-	res["changed"], res["released_todos"] = true, []string{}
-	if o.Outcome == Approve || o.Outcome == Answer {
-		n.Released = r.BlockedBy(v.Goal, v.ID, backMax)
-		res["released_todos"] = nonNil(n.Released)
-	}
-	events := []Event{{Type: GateAnsweredEvent, Goal: v.Goal, Subject: v.ID, Gate: &n}}
-	if o.Outcome == Approve && v.Scope != "" {
-		events = append(events, granted(e, v, n.Answer.Person)...)
-	}
-	if o.Outcome == Approve || o.Outcome == Answer {
-		events = append(events, r.resumed(e, v.Goal, resumeGate+":"+v.ID)...)
-		events = append(events, r.resumed(e, v.Goal, resumeGate+":"+v.Code)...)
-	}
-	return &decided{changed: true, result: res, events: events}, nil
-}
-
-// personName is how people see who acted: the name the person was linked under,
-// whichever door they came through.
-func (r *Reader) personName(by Actor) string {
-	if p := r.Person(or(by.ID, "owner")); p != nil {
-		return p.Name
-	}
-	return or(by.Name, "owner")
-}
-
 // WithdrawGate takes a question back. It releases nothing.
 type WithdrawGate struct {
 	Goal   string `json:"goal,omitempty"`
@@ -319,7 +260,7 @@ func (c *WithdrawGate) decide(r *reader, e *env) (*decided, error) {
 		return nil, err
 	}
 	if by != v.AskedBy {
-		if err := e.owner("withdrawing another's gate"); err != nil {
+		if err := ownerOf(r, e, v.Goal, "withdrawing another's gate"); err != nil {
 			return nil, err
 		}
 	}
@@ -348,7 +289,7 @@ func (c *ReleaseGate) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.owner("releasing what a gate holds back"); err != nil {
+	if err := ownerOf(r, e, v.Goal, "releasing what a gate holds back"); err != nil {
 		return nil, err
 	}
 	if err := checkText("reason", c.Reason, noteMax, true); err != nil {

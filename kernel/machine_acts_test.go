@@ -117,6 +117,9 @@ func (m *machine) by(t *rapid.T, often ...string) kernel.Options {
 	opt := kernel.Options{By: kernel.Actor{Kind: kind, Surface: "test"}}
 	if kind == kernel.ByOwner {
 		opt.By.ID, opt.By.Name = "owner", "Wei"
+		if rapid.IntRange(0, 3).Draw(t, "another owner") == 0 {
+			opt.By.ID, opt.By.Name = "mei", "Mei"
+		}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "with key") == 0 {
 		opt.Key = "k" + strconv.Itoa(rapid.IntRange(1, 12).Draw(t, "key"))
@@ -273,6 +276,9 @@ func (m *machine) update(t *rapid.T) {
 	case 3:
 		p := rapid.IntRange(0, 3).Draw(t, "priority")
 		c.Priority = &p
+	case 4:
+		s := rapid.SampledFrom([]string{"work", "other work"}).Draw(t, "title")
+		c.Title = &s
 	default:
 		s := rapid.SampledFrom([]string{"half", "nearly"}).Draw(t, "note")
 		c.Note = &s
@@ -348,7 +354,7 @@ func (m *machine) answerGate(t *rapid.T) {
 			c.Digest = "0"
 		}
 	}
-	m.try(t, c, m.by(t, kernel.ByOwner, kernel.ByOwner, kernel.ByAgent))
+	m.try(t, c, m.asPerson(t, kernel.ByOwner, kernel.ByOwner, kernel.ByAgent))
 }
 
 func (m *machine) endGate(t *rapid.T) {
@@ -363,7 +369,18 @@ func (m *machine) endGate(t *rapid.T) {
 }
 
 func (m *machine) goalVerb(t *rapid.T) {
-	switch rapid.IntRange(0, 9).Draw(t, "verb") {
+	switch rapid.IntRange(0, 10).Draw(t, "verb") {
+	case 6:
+		policy := map[string]kernel.Asked{}
+		if rapid.Bool().Draw(t, "two agree") {
+			policy["any"] = kernel.Asked{Quorum: 2}
+		}
+		if rapid.Bool().Draw(t, "approvers too") {
+			a := policy["any"]
+			a.Role = "approver"
+			policy["any"] = a
+		}
+		m.try(t, &kernel.ConfigureGoal{Goal: "site", Ask: &policy}, m.by(t, kernel.ByOwner))
 	case 5:
 		course := rapid.SampledFrom([]string{"Ship the page", "Ship it twice"}).Draw(t, "objective")
 		m.try(t, &kernel.ConfigureGoal{Goal: "site", Objective: &course}, m.by(t, kernel.ByOwner))

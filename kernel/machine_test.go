@@ -60,7 +60,7 @@ type machine struct {
 
 	turns  int
 	leases []lease
-	seen   map[string]kernel.GateAnswer // answers as first stored
+	seen   map[string]kernel.GateAnswer // answers as first stored, by gate and decision
 	// faults, when set, makes each command fail at each of its writes before it
 	// may pass.
 	faults *faulty
@@ -232,6 +232,7 @@ func (m *machine) invariants(t *rapid.T) {
 		t.Fatal(err)
 	}
 	for id, g := range m.at.gates {
+		id += "#" + strconv.Itoa(m.at.decided[id])
 		old, ok := m.seen[id]
 		if ok && (g.Answer == nil || *g.Answer != old) {
 			t.Fatalf("the answer of %s became %+v, was %+v", g.Code, g.Answer, old)

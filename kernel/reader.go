@@ -30,6 +30,7 @@ const (
 	tblResume    = "rw" // goal, condition, parked todo
 	tblBlock     = "bl" // goal, todo, gate -> state of the block
 	tblBlockBack = "gb" // goal, gate, todo
+	tblFreed     = "fr" // goal, todo, gate whose approval let it go -> whether it was claimed since
 	tblLane      = "la" // goal, agent or "*", gate -> state of the block
 	tblGate      = "q"  // goal, gate
 	tblGateGoal  = "qg" // gate -> goal

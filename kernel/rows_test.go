@@ -37,6 +37,9 @@ type rows struct {
 	// From the journal's events.
 	released map[string]bool   // gates that an owner released
 	lastEnd  map[string]string // goal -> continuation of its last completion
+	decided  map[string]int    // gate -> how often its answer was made or taken back
+	answerAt map[string]int    // gate -> place of its last answer in the journal
+	claimAt  map[string]int    // todo -> place of its last claim
 }
 
 func readRows(st store.Store) (*rows, error) {
@@ -44,6 +47,7 @@ func readRows(st store.Store) (*rows, error) {
 		raw: map[string]string{}, goals: map[string]*kernel.Goal{}, agents: map[string][]*kernel.Agent{}, todos: map[string]*kernel.Todo{},
 		claims: map[string]*kernel.Claim{}, gates: map[string]*kernel.Gate{}, runs: map[string]*kernel.Run{}, counts: map[string]kernel.Counts{},
 		evidence: map[string]uint64{}, released: map[string]bool{}, lastEnd: map[string]string{},
+		decided: map[string]int{}, answerAt: map[string]int{}, claimAt: map[string]int{},
 	}
 	var keys []string
 	err := st.View(context.Background(), func(tx store.ReadTx) error {
@@ -147,6 +151,7 @@ func runKey(goal string, seq uint64) string { return fmt.Sprintf("%s/%d", goal, 
 func (s *rows) events() error {
 	prev := ""
 	answered := map[string]bool{}
+	votes, place := ballot{}, 0
 	for i, raw := range s.journal {
 		rec, err := parse[kernel.Record]([]byte(raw))
 		if err != nil {
@@ -158,17 +163,31 @@ func (s *rows) events() error {
 		sum := sha256.Sum256([]byte(raw))
 		prev = hex.EncodeToString(sum[:])
 		for _, e := range rec.Events {
+			place++
+			if err := votes.see(rec, &e); err != nil {
+				return err
+			}
 			switch e.Type {
+			case "todo_claimed", "claim_renewed":
+				s.claimAt[e.Subject] = place
+			case "gate_reopened":
+				answered[e.Subject] = false
+				s.decided[e.Subject]++
+			case "gate_changed":
+				if e.Gate.Answer.Person != rec.By.ID {
+					return fmt.Errorf("the answer of %s was changed by %s", e.Subject, rec.By.ID)
+				}
+				s.decided[e.Subject]++
+				s.answerAt[e.Subject] = place
 			case "gate_answered":
 				if answered[e.Subject] {
 					return fmt.Errorf("the gate %s was answered twice", e.Subject)
 				}
-				if rec.By.Kind != "owner" {
-					return fmt.Errorf("the gate %s was answered by a %s", e.Subject, rec.By.Kind)
-				}
 				answered[e.Subject] = true
+				s.decided[e.Subject]++
+				s.answerAt[e.Subject] = place
 			case "gate_released":
-				if rec.By.Kind != "owner" {
+				if rec.By.Kind != "owner" && rec.By.Kind != "person" {
 					return fmt.Errorf("the gate %s was released by a %s", e.Subject, rec.By.Kind)
 				}
 				s.released[e.Subject] = true

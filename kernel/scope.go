@@ -132,7 +132,7 @@ func (r *Reader) askScopes(e *env, v *Todo, by string) []Event {
 			continue
 		}
 		if g := r.scopeGate(v.Goal, s); g != nil {
-			out = append(out, joined(e, g, []string{v.ID}))
+			out = append(out, joined(r, e, g, []string{v.ID}, map[string]*Todo{v.ID: v}))
 			continue
 		}
 		opened++
@@ -143,6 +143,7 @@ func (r *Reader) askScopes(e *env, v *Todo, by string) []Event {
 			Options:  (&OpenGate{}).options(), Blocks: Blocks{Todos: []string{v.ID}}, Severity: v.Priority, OnTimeout: "wait",
 			Status: GateOpen, AskedBy: by, Revision: 1, Created: e.now, Updated: e.now,
 		}
+		g.Terms = termsOf(r, g, r.Goal(v.Goal).Course, map[string]*Todo{v.ID: v})
 		g.Digest = g.digest()
 		for g.ID == "" || r.GoalOfGate(g.ID) != "" {
 			g.ID = e.id("gate_")
@@ -173,10 +174,14 @@ func (r *Reader) scopeGate(goal, scope string) *Gate {
 
 // joined adds todos to what a gate holds back. What it asks has changed with
 // that, so a card shown before no longer answers it.
-func joined(e *env, g *Gate, todos []string) Event {
+func joined(r *Reader, e *env, g *Gate, todos []string, over map[string]*Todo) Event {
 	n := *g
 	n.Blocks.Todos = uniq(append(slices.Clone(g.Blocks.Todos), todos...))
 	n.Revision, n.Updated = g.Revision+1, e.now
+	if n.Status == GateOpen {
+		n.Kind = floorOf(n.Kind, kindsOf(r, &n, over))
+		n.Terms = termsOf(r, &n, r.Goal(g.Goal).Course, over)
+	}
 	n.Digest = n.digest()
 	return Event{Type: GateJoined, Goal: g.Goal, Subject: g.ID, Gate: &n}
 }
@@ -194,25 +199,35 @@ func granted(e *env, g *Gate, by string) []Event {
 
 // floor raises a gate's kind to the most protected scope that what it blocks
 // needs: what an agent calls a thing never makes it less protected.
-func (r *Reader) floor(v *Gate) {
-	kinds := []string{v.Kind}
-	if v.Scope != "" {
-		kind, _, _, _ := parseScope(v.Scope)
-		kinds = append(kinds, kind)
+func (r *Reader) floor(v *Gate) { v.Kind = floorOf(v.Kind, kindsOf(r, v, nil)) }
+
+func floorOf(kind string, kinds []string) string {
+	order := gateKinds() // the protected ones come last, each above the one before
+	for _, k := range kinds {
+		if protectedKind(k) && slices.Index(order, k) > slices.Index(order, kind) {
+			kind = k
+		}
 	}
+	return kind
+}
+
+// kindsOf are the kinds of scopes that a gate's own scope and its todos name.
+func kindsOf(r *Reader, v *Gate, over map[string]*Todo) []string {
+	var out []string
+	add := func(scope string) {
+		if kind, _, _, err := parseScope(scope); err == nil {
+			out = append(out, kind)
+		}
+	}
+	add(v.Scope)
 	for _, id := range v.Blocks.Todos {
-		if t := r.Todo(v.Goal, id); t != nil {
+		if t := stands(r, v.Goal, id, over); t != nil {
 			for _, s := range t.Scopes {
-				kind, _, _, _ := parseScope(s)
-				kinds = append(kinds, kind)
+				add(s)
 			}
 		}
 	}
-	for _, k := range kinds {
-		if protectedKind(k) && !protectedKind(v.Kind) {
-			v.Kind = k
-		}
-	}
+	return out
 }
 
 // RevokeGrant takes a standing approval back: an owner's act. Open todos that

@@ -201,6 +201,9 @@ func (t *tables) endTodo(v *Todo) {
 	for _, on := range t.WaitsFor(v.Goal, v.ID) {
 		t.undepend(v.Goal, v.ID, on)
 	}
+	for _, gate := range t.lastParts(store.Under(backMax, tblFreed, v.Goal, v.ID)) {
+		t.del(tblFreed, v.Goal, v.ID, gate)
+	}
 	for gate := range t.Blocks(v.Goal, v.ID) {
 		t.del(tblBlock, v.Goal, v.ID, gate)
 		t.del(tblBlockBack, v.Goal, gate, v.ID)
@@ -213,114 +216,12 @@ func (t *tables) applyClaim(v *Claim) {
 	}
 	t.put(v, tblClaim, v.Goal, v.Todo)
 	if v.Agent != "" {
+		for _, gate := range t.lastParts(store.Under(backMax, tblFreed, v.Goal, v.Todo)) {
+			t.mark("used", tblFreed, v.Goal, v.Todo, gate)
+		}
 		t.mark(v.Agent, tblClaimEnd, v.Goal, store.I64(v.Until), v.Todo)
 	}
 	t.place(v.Goal, v.Todo)
-}
-
-func (t *tables) applyGate(e *Event, v *Gate) {
-	old := t.Gate(v.Goal, v.ID)
-	t.put(v, tblGate, v.Goal, v.ID)
-	if v.Scope != "" && old == nil {
-		t.mark(v.ID, tblScopeGate, v.Goal, v.Scope)
-	}
-	openKey := []string{tblGateOpen, v.Goal, strconv.Itoa(int(v.Severity)), store.I64(v.Created), v.ID}
-	if old == nil {
-		t.mark(v.Goal, tblGateGoal, v.ID)
-		n, _ := gateNumber(v.Code)
-		t.mark(v.ID, tblGateCode, v.Goal, store.U64(n))
-		t.mark("", openKey...)
-		t.count(v.Goal, func(c *Counts) { c.Gates++; c.GatesOpen++ })
-		t.setBlock(v, GateOpen)
-		return
-	}
-	if old.Status == GateOpen && v.Status != GateOpen {
-		t.del(openKey...)
-		t.count(v.Goal, func(c *Counts) { c.GatesOpen-- })
-	}
-	switch {
-	case e.Type == GateTaken:
-		t.untake(v)
-	case e.Type == GateJoined:
-		t.setBlock(v, blockState(v))
-	case e.Type == GateReleased:
-		t.release(v)
-	case old.Status == v.Status:
-	case v.Status == GateWithdrawn:
-		t.setBlock(v, GateWithdrawn)
-	case v.Answer.Outcome == Approve || v.Answer.Outcome == Answer:
-		t.release(v)
-	default:
-		t.setBlock(v, v.Answer.Outcome)
-	}
-}
-
-// setBlock writes the state of a gate's block on all it holds back.
-func (t *tables) setBlock(v *Gate, state string) {
-	todos := t.BlockedBy(v.Goal, v.ID, backMax)
-	for _, id := range v.Blocks.Todos {
-		// A todo that ended lets go of its gates for good.
-		if o := t.Todo(v.Goal, id); o != nil && (o.Status == TodoOpen || o.Status == TodoDeferred) && !slices.Contains(todos, id) {
-			todos = append(todos, id)
-		}
-	}
-	for _, id := range todos {
-		t.mark(state, tblBlock, v.Goal, id, v.ID)
-		t.mark("", tblBlockBack, v.Goal, v.ID, id)
-		t.place(v.Goal, id)
-	}
-	if lane := v.lane(); lane != "" {
-		t.mark(state, tblLane, v.Goal, lane, v.ID)
-	}
-}
-
-// blockState is how a gate's block stands on what joins it.
-func blockState(v *Gate) string {
-	if v.Status == GateAnswered {
-		return v.Answer.Outcome
-	}
-	return GateOpen
-}
-
-func (t *tables) release(v *Gate) {
-	approved := v.Scope != "" && v.Status == GateAnswered && v.Answer.Outcome == Approve
-	for _, id := range t.BlockedBy(v.Goal, v.ID, backMax) {
-		if approved {
-			t.mark("", tblScopeDone, v.Goal, id, v.Scope)
-		}
-		t.del(tblBlock, v.Goal, id, v.ID)
-		t.del(tblBlockBack, v.Goal, v.ID, id)
-		t.place(v.Goal, id)
-	}
-	if lane := v.lane(); lane != "" {
-		t.del(tblLane, v.Goal, lane, v.ID)
-	}
-	for _, s := range v.takers() {
-		t.mark("", tblTaken, v.Goal, s, v.ID)
-	}
-}
-
-func (t *tables) untake(v *Gate) {
-	for _, s := range v.takers() {
-		t.del(tblTaken, v.Goal, s, v.ID)
-	}
-}
-
-// takers are the subjects whose next turn shows that a decision was taken up.
-func (g *Gate) takers() []string {
-	out := slices.Clone(g.Released)
-	if lane := g.lane(); lane != "" {
-		out = append(out, "lane:"+lane)
-	}
-	return out
-}
-
-// lane is the agent a gate holds back, "*" for the whole goal, "" for none.
-func (g *Gate) lane() string {
-	if g.Blocks.Goal {
-		return "*"
-	}
-	return g.Blocks.Agent
 }
 
 // Lists of the index. A todo stands in exactly one.

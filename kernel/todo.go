@@ -275,7 +275,13 @@ func (c *UpdateTodo) decide(r *reader, e *env) (*decided, error) {
 	out.events = ev
 	if changed {
 		n.Revision, n.Updated = v.Revision+1, e.now
+		if n.said() != v.said() {
+			n.Terms++
+		}
 		out.events = append(out.events, Event{Type: typ, Goal: g.ID, Subject: v.ID, Todo: &n})
+		if n.Terms != v.Terms {
+			out.events = append(out.events, restated(r, e, g.ID, v.ID, map[string]*Todo{v.ID: &n}, false)...)
+		}
 	}
 	switch {
 	case c.ClearClaim && w.claim != nil && w.claim.Agent != "", n.Status == TodoDeferred && w.claim.Holds(e.steady):

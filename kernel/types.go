@@ -22,6 +22,9 @@ type Goal struct {
 	Language   string   `json:"language"`   // en, zh
 	Visibility string   `json:"visibility"` // private, group, public
 	Outcome    string   `json:"outcome,omitempty"`
+	// Ask is who is asked for what: a kind of gate, or "any" for the others. What
+	// it does not name asks an owner.
+	Ask map[string]Asked `json:"ask_policy,omitempty"`
 	// Course counts the changes of objective, scope and non-goals.
 	Course   uint64 `json:"course,omitempty"`
 	Revision uint64 `json:"revision"`
@@ -102,9 +105,11 @@ type Todo struct {
 	Done         *DoneInfo `json:"done,omitempty"`
 	SupersededBy string    `json:"superseded_by,omitempty"`
 	AddedBy      string    `json:"added_by"`
-	Revision     uint64    `json:"revision"`
-	Created      int64     `json:"created"`
-	Updated      int64     `json:"updated"`
+	// Terms counts the changes of what is to be done: title, body, needs.
+	Terms    uint64 `json:"terms,omitempty"`
+	Revision uint64 `json:"revision"`
+	Created  int64  `json:"created"`
+	Updated  int64  `json:"updated"`
 }
 
 // Watch is the schedule of a monitor.
@@ -194,7 +199,8 @@ type Gate struct {
 	Blocks   Blocks   `json:"blocks"`
 	Advisory bool     `json:"advisory,omitempty"`
 	Severity Priority `json:"severity"`
-	// OnTimeout is wait, park or expire. Expiry never grants.
+	// OnTimeout says what its date means: wait (it goes on asking), park (it goes
+	// on, and nobody is reminded) or expire. Expiry never grants.
 	OnTimeout string      `json:"on_timeout"`
 	Expires   int64       `json:"expires,omitempty"`
 	Fallback  string      `json:"fallback,omitempty"`
@@ -202,6 +208,13 @@ type Gate struct {
 	Status    string      `json:"status"`
 	AskedBy   string      `json:"asked_by"`
 	Answer    *GateAnswer `json:"answer,omitempty"`
+	// Asked narrows who may answer below what the goal says.
+	Asked *Asked `json:"asked_of,omitempty"`
+	Votes []Vote `json:"votes,omitempty"`
+	// Past are decisions that hold no longer, newest last.
+	Past []PastAnswer `json:"past,omitempty"`
+	// Terms is the digest of what the todos it blocks and the goal said.
+	Terms string `json:"terms,omitempty"`
 	// Digest binds a press to the exact bytes that were shown.
 	Digest string `json:"digest"`
 	// Notified is set once a turn or a card has told the owner.
@@ -220,8 +233,14 @@ func (g *Gate) Protected() bool {
 	return protectedKind(g.Kind)
 }
 
-// Expired says whether an open gate's date has passed.
-func (g *Gate) Expired(now int64) bool {
+// Expired says whether an open gate has ended by its date: nobody can answer it.
+func (g *Gate) Expired(now int64) bool { return g.OnTimeout == "expire" && g.overdue(now) }
+
+// Parked says whether an open gate's date has passed and nobody is reminded of it
+// any more. It can still be answered.
+func (g *Gate) Parked(now int64) bool { return g.OnTimeout == "park" && g.overdue(now) }
+
+func (g *Gate) overdue(now int64) bool {
 	return g.Status == GateOpen && g.Expires > 0 && now >= g.Expires
 }
 
@@ -235,6 +254,7 @@ type GateAnswer struct {
 	Name    string `json:"name"`   // how people see them
 	Surface string `json:"surface"`
 	At      int64  `json:"at"`
+	Steady  int64  `json:"at_steady,omitempty"`
 }
 
 // Taken is the turn that first went on after a decision.

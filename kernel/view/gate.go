@@ -26,14 +26,20 @@ type Gate struct {
 	Fallback  string             `json:"fallback,omitempty"`
 	Status    string             `json:"status"` // open, answered, withdrawn, expired
 	Answer    *kernel.GateAnswer `json:"answer,omitempty"`
-	Taken     *kernel.Taken      `json:"taken,omitempty"`
-	Running   bool               `json:"running"` // a turn is live in the goal
-	Enforced  string             `json:"enforced"`
-	Digest    string             `json:"digest"`
-	Revision  uint64             `json:"revision"`
-	Asked     int64              `json:"asked_at"`
-	Expires   int64              `json:"expires,omitempty"`
-	AsOf      int64              `json:"as_of"`
+	// Who may answer as it is now, Votes what was said so far, and Agree
+	// how many of them say the same.
+	Who      kernel.Asked        `json:"asked"`
+	Votes    []kernel.Vote       `json:"votes,omitempty"`
+	Agree    int                 `json:"agree,omitempty"`
+	Past     []kernel.PastAnswer `json:"past,omitempty"`
+	Taken    *kernel.Taken       `json:"taken,omitempty"`
+	Running  bool                `json:"running"` // a turn is live in the goal
+	Enforced string              `json:"enforced"`
+	Digest   string              `json:"digest"`
+	Revision uint64              `json:"revision"`
+	Asked    int64               `json:"asked_at"`
+	Expires  int64               `json:"expires,omitempty"`
+	AsOf     int64               `json:"as_of"`
 }
 
 // Option is one answer with the kernel's own mark.
@@ -72,6 +78,12 @@ func GateOf(r *kernel.Reader, v *kernel.Gate) Gate {
 	}
 	for _, o := range v.Options {
 		g.Options = append(g.Options, Option(o))
+	}
+	g.Who, g.Votes, g.Past = r.AskedOf(v), kernel.VotesOf(r, v), v.Past
+	agree := map[string]int{}
+	for _, vote := range g.Votes {
+		agree[vote.Option]++
+		g.Agree = max(g.Agree, agree[vote.Option])
 	}
 	if v.Expired(r.Now()) {
 		g.Status = "expired"

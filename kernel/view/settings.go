@@ -1,6 +1,8 @@
 package view
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,6 +48,9 @@ func (q *Settings) run(r *kernel.Reader) (any, error) {
 	add("language", g.Language, "en")
 	add("visibility", g.Visibility, "private")
 	add("handoff", g.Handoff, "soft")
+	for _, kind := range slices.Sorted(maps.Keys(g.Ask)) {
+		add("ask "+kind, g.Ask[kind].Words(), "the owner")
+	}
 	for _, a := range r.Agents(g.ID) {
 		add("mode of "+a.ID, a.Mode, "active")
 	}

@@ -22,7 +22,7 @@ func configure(a *app, use string) *cobra.Command {
 	var s scope
 	var execute bool
 	var title, objective, repo string
-	var write, nonGoals []string
+	var write, nonGoals, policy []string
 	var allowed int
 	var set *pflag.FlagSet
 	c := &kernel.ConfigureGoal{}
@@ -40,6 +40,7 @@ func configure(a *app, use string) *cobra.Command {
 		f.StringVar(&c.Language, "language", "", "en or zh")
 		f.StringVar(&c.Visibility, "visibility", "", "private, group or public")
 		f.StringVar(&c.Handoff, "handoff", "", "soft, or strict: each write shows its lease")
+		f.StringArrayVar(&policy, "ask-policy", nil, "KIND=WHO, who answers gates of a kind, or any=WHO (again for more; replaces all): "+askUsage)
 		f.StringVar(&c.Agent, "agent-id", "", "agent whose --mode is set")
 		f.StringVar(&c.Mode, "mode", "", "active or monitor_only")
 		f.BoolVar(&execute, "execute", false, "do it")
@@ -70,6 +71,13 @@ func configure(a *app, use string) *cobra.Command {
 		}
 		if given("allowed-slots") {
 			c.Allowed = &allowed
+		}
+		if given("ask-policy") {
+			ask, err := askPolicies(policy)
+			if err != nil {
+				return err
+			}
+			c.Ask = &ask
 		}
 		for _, name := range []string{"language", "visibility", "handoff", "mode"} {
 			given(name)

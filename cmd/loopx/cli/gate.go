@@ -34,19 +34,22 @@ func gateOpen(a *app) *cobra.Command {
 		f.BoolVar(&c.WholeGoal, "blocks-goal", false, "the whole goal waits")
 		f.BoolVar(&c.Advisory, "advisory", false, "nothing waits")
 		f.StringVar(&severity, "severity", "", "P0 to P3 (default: of what waits)")
-		f.StringVar(&c.OnTimeout, "on-timeout", "", "wait, park or expire")
+		f.StringVar(&c.OnTimeout, "on-timeout", "", "what the date means: wait (it goes on asking), park (it goes on, unasked) or expire (default with --expires)")
 		f.StringVar(&expires, "expires", "", "RFC 3339, or a duration from now")
 		f.StringVar(&c.Fallback, "fallback", "", "what goes on meanwhile, in words")
 		f.StringArrayVar(&proof, "evidence", nil, "proof for the person; may be repeated")
-		f.StringVar(&askOf, "ask", "owner", "")
+		f.StringVar(&askOf, "ask", "", "who is asked, never wider than the goal says: "+askUsage)
 		f.StringVar(&c.Scope, "scope", "", "what an approval approves, kind:granularity:key; goal-wide ones stand for 30 days")
-		_ = f.MarkHidden("ask")
 	}, func() error {
-		if askOf != "owner" {
-			return notYet("--ask", "leave it out: the owner is asked")
-		}
 		c.Goal, c.Agent = s.goal, s.agent
 		var err error
+		if askOf != "" {
+			asked, err := askPolicy("--ask", askOf)
+			if err != nil {
+				return err
+			}
+			c.Asked = &asked
+		}
 		if c.Options, err = gateOptions(options, consequences); err != nil {
 			return err
 		}
@@ -102,7 +105,7 @@ func (a *app) openGate(c *kernel.OpenGate) error {
 		return err
 	}
 	return a.out(receipt(rec), func() string {
-		return said(rec, fmt.Sprintf("%s waits for the owner: %s", resultOf(rec, "code"), show(c.Question, 60)))
+		return said(rec, fmt.Sprintf("%s waits for %s: %s", resultOf(rec, "code"), resultOf(rec, "waits_for"), show(c.Question, 60)))
 	})
 }
 
@@ -163,6 +166,9 @@ func (a *app) answer(c *kernel.AnswerGate, choose func(view.Gate) (string, error
 		return err
 	}
 	return a.out(receipt(rec), func() string {
+		if n := resultOf(rec, "missing"); n != "" {
+			return said(rec, fmt.Sprintf("%s: your answer counts, %s more must agree", resultOf(rec, "code"), n))
+		}
 		return said(rec, fmt.Sprintf("%s is decided: %s", resultOf(rec, "code"), resultOf(rec, "option")))
 	})
 }
@@ -233,7 +239,7 @@ func gateList(a *app) *cobra.Command {
 			rows := make([][]string, 0, len(v.Gates))
 			for _, g := range v.Gates {
 				state := gateState(g)
-				rows = append(rows, []string{g.Code, cut(g.Goal, 16), state, prio(g.Severity), a.age(g.Asked), show(g.Question, 60)})
+				rows = append(rows, []string{g.Code, cut(g.Goal, 16), state, prio(g.Severity), a.age(g.Asked), show(g.Question, 60), askedOther(g)})
 			}
 			return a.screen(rows, q.All, "loopx gate list --all")
 		})
@@ -287,6 +293,7 @@ func (p *printer) gateText(g view.Gate) string {
 	for _, e := range g.Evidence {
 		b += "Evidence: " + show(e.Summary, 100) + " · " + p.age(e.Observed) + "\n"
 	}
+	b += "Asks " + askedWho(g) + "\n" + p.votes(g)
 	expires := "never"
 	if g.Expires > 0 {
 		expires = p.clock(g.Expires)
