@@ -110,7 +110,7 @@ func NewCommand(name string) Command {
 		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{}, &TransferTodo{},
 		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &RevokeGrant{},
 		&OpenTurn{}, &Refresh{}, &SpendSlot{}, &CommitTurn{}, &MarkTurn{}, &VoidSlot{},
-		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{}, &Unlink{}, &SuspendPrincipal{}, &UnsuspendPrincipal{}, &SetPerson{},
+		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{}, &Unlink{}, &SuspendPrincipal{}, &UnsuspendPrincipal{}, &SetPerson{}, &SetAttention{},
 		&GrantRole{}, &RevokeRole{}, &AcceptRole{}, &SetBinding{}, &RemoveBinding{}, &SetBindingState{},
 	} {
 		if c.Name() == name {

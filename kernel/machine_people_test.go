@@ -77,7 +77,7 @@ func (m *machine) asPerson(t *rapid.T, often ...string) kernel.Options {
 
 func (m *machine) people(t *rapid.T) {
 	a := account(t)
-	switch rapid.IntRange(0, 7).Draw(t, "people") {
+	switch rapid.IntRange(0, 8).Draw(t, "people") {
 	case 0:
 		m.try(t, &kernel.SuspendPrincipal{Platform: a.Platform, Connection: a.Connection, Tenant: a.Tenant, User: a.User}, m.by(t, kernel.ByBot))
 	case 1:
@@ -101,6 +101,14 @@ func (m *machine) people(t *rapid.T) {
 		default:
 			state := rapid.SampledFrom([]string{"active", "suspended", "ghost"}).Draw(t, "state")
 			c.State = &state
+		}
+		m.try(t, c, m.asPerson(t, kernel.ByOwner))
+	case 6:
+		until := m.now + rapid.Int64Range(-1000, 3_600_000).Draw(t, "until")
+		c := &kernel.SetAttention{Person: m.personOf(t), Mute: &kernel.Mute{Goal: m.goalOf(t), Until: until}}
+		if rapid.Bool().Draw(t, "quiet") {
+			at := rapid.IntRange(-1, 1440).Draw(t, "at")
+			c.QuietFrom, c.QuietTo = &at, &at
 		}
 		m.try(t, c, m.asPerson(t, kernel.ByOwner))
 	default:

@@ -358,6 +358,9 @@ func (o *office) onePeople(name string) (kernel.Command, kernel.Options) {
 		return &kernel.SetBindingState{Binding: o.bind, State: "suspended", Reason: "public now", Visibility: "public"}, bot()
 	case "person.set":
 		return &kernel.SetPerson{Person: o.eve, Called: &word, Zone: ptr("UTC"), Language: ptr("en"), Prefers: &word, Target: &kernel.Target{Goal: "site", Agent: "ann", Session: "cli:ann"}, State: ptr("active")}, owner()
+	case "person.attention":
+		from, to := 60, 120
+		return &kernel.SetAttention{Person: o.eve, QuietFrom: &from, QuietTo: &to, Digest: &from, Budget: &from, Urgent: ptr(true), Mute: &kernel.Mute{Goal: "site", Until: 1 << 40}, Snooze: &kernel.Snooze{Gate: o.gate, Until: 1 << 40}}, owner()
 	case "principal.suspend":
 		return &kernel.SuspendPrincipal{Platform: "slack", Connection: "work", Tenant: "T1", User: "UEVE", Reason: "deactivated"}, bot()
 	case "principal.unsuspend":

@@ -396,11 +396,14 @@ type Person struct {
 	// Preferred is the connection on which the person is asked first.
 	Preferred string `json:"preferred,omitempty"`
 	// Target is where the person's private messages go.
-	Target   *Target `json:"target,omitempty"`
-	State    string  `json:"state,omitempty"` // active, suspended
-	Revision uint64  `json:"revision,omitempty"`
-	Created  int64   `json:"created"`
-	Updated  int64   `json:"updated,omitempty"`
+	Target *Target `json:"target,omitempty"`
+	// Attention is what the person chose about being interrupted; nil means the
+	// defaults.
+	Attention *Attention `json:"attention,omitempty"`
+	State     string     `json:"state,omitempty"` // active, suspended
+	Revision  uint64     `json:"revision,omitempty"`
+	Created   int64      `json:"created"`
+	Updated   int64      `json:"updated,omitempty"`
 }
 
 // Principal is one platform identity of a person. Platform, app, tenant and
