@@ -136,7 +136,7 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 				e.log.Warn("expiry", "err", err)
 			}
 		case <-prune.C:
-			if err := e.prune(ctx); err != nil && ctx.Err() == nil {
+			if err := errors.Join(e.prune(ctx), e.forget(ctx)); err != nil && ctx.Err() == nil {
 				e.log.Warn("prune", "err", err)
 			}
 		}
@@ -152,6 +152,17 @@ func (e *engine) prune(ctx context.Context) error {
 			return err
 		})
 		if err != nil || at == nil {
+			return err
+		}
+	}
+}
+
+// forget lets old receipts and closed turns go, a piece at a time.
+func (e *engine) forget(ctx context.Context) error {
+	by := kernel.Actor{Kind: kernel.ByBot, Surface: "bot"}
+	for {
+		rec, err := e.k.Do(ctx, &kernel.PruneState{}, kernel.Options{By: by})
+		if err != nil || !rec.Changed {
 			return err
 		}
 	}

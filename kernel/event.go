@@ -25,6 +25,8 @@ type Event struct {
 	Principal   *Principal   `json:"principal,omitempty"`
 	LinkCode    *LinkCode    `json:"link_code,omitempty"`
 	Grant       *Grant       `json:"grant,omitempty"`
+	Pruned      *Pruned      `json:"pruned,omitempty"`
+	Base        *Base        `json:"base,omitempty"`
 	Role        *Role        `json:"role,omitempty"`
 	Binding     *Binding     `json:"binding,omitempty"`
 }
@@ -76,6 +78,8 @@ const (
 	SlotSpent          = "slot_spent"
 	SlotVoided         = "slot_voided"
 	FallbackChosen     = "fallback_chosen" // audit: a turn went past open gates
+	StatePruned        = "state_pruned"    // old receipts and turns were forgotten
+	StateCompacted     = "state_compacted" // the journal starts at a snapshot
 	ClockStepped       = "clock_stepped"
 	LinkCodeMade       = "link_code_made"
 	LinkCodeUsed       = "link_code_used"

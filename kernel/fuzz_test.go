@@ -23,7 +23,11 @@ import (
 
 // local is a command that never comes over a wire: only the process that holds
 // the restored file gives it.
-const local = "state.restore"
+const (
+	local   = "state.restore"
+	pruned  = "state.prune"
+	compact = "state.compact"
+)
 
 // commands are the names of all commands there are: each type with a decide
 // method, by the name it gives itself.
@@ -62,7 +66,7 @@ func commands() []string {
 	}
 	var out []string
 	for typ, name := range names {
-		if decides[typ] && name != local {
+		if decides[typ] && name != local && name != pruned && name != compact {
 			out = append(out, name)
 		}
 	}
@@ -126,7 +130,7 @@ func TestCommandsAreListed(t *testing.T) {
 			t.Fatalf("%s with every field set comes back as %s, %v", name, asJSON(back), err)
 		}
 	}
-	for _, name := range []string{"todo.steal", "", "Todo.Add", local} {
+	for _, name := range []string{"todo.steal", "", "Todo.Add", local, pruned, compact} {
 		if kernel.NewCommand(name) != nil {
 			t.Fatalf("the name %q gives a command", name)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"loopx/kernel/store"
 )
@@ -36,6 +37,8 @@ type Head struct {
 type keyRow struct {
 	Payload string `json:"payload"`
 	Seq     uint64 `json:"seq"`
+	// Receipt stands here once the record may be gone.
+	Receipt *Receipt `json:"receipt,omitempty"`
 }
 
 // Head returns the journal's head; zero for an empty workspace.
@@ -97,12 +100,34 @@ func (t *tables) commit(rec *Record) {
 }
 
 // Replay applies every journal record of from into the empty store to, checking
-// the chain on the way. Afterwards both hold byte-equal kernel tables.
+// the chain on the way, and starts at the snapshot where there is one. Afterwards
+// both hold byte-equal kernel tables.
 func Replay(ctx context.Context, from, to store.Store) error {
+	return replay(ctx, from, to, math.MaxUint64)
+}
+
+// replay is Replay that ends behind the record upto.
+func replay(ctx context.Context, from, to store.Store, upto uint64) error {
 	if err := initSchema(ctx, to); err != nil {
 		return err
 	}
-	prev, seq := "", uint64(0)
+	var base *Base
+	err := from.View(ctx, func(tx store.ReadTx) error {
+		r := &Reader{tx: tx}
+		base = r.Base()
+		return r.err
+	})
+	prev, seq, named := "", uint64(0), base == nil
+	if err == nil && base != nil {
+		if base.Seq > upto {
+			return fmt.Errorf("%w: the journal starts behind record %d", store.ErrCorrupt, upto)
+		}
+		prev, seq = base.Hash, base.Seq
+		err = base.load(ctx, from, to)
+	}
+	if err != nil {
+		return err
+	}
 	for {
 		var batch [][]byte
 		var head Head
@@ -118,12 +143,18 @@ func Replay(ctx context.Context, from, to store.Store) error {
 			return err
 		}
 		if len(batch) == 0 {
-			if head != (Head{Seq: seq, Hash: prev}) {
+			switch {
+			case head != (Head{Seq: seq, Hash: prev}):
 				return fmt.Errorf("%w: the journal ends at record %d and not where its head says", store.ErrCorrupt, seq)
+			case !named:
+				return fmt.Errorf("%w: no record of the journal names the snapshot it starts at", store.ErrCorrupt)
 			}
 			return nil
 		}
 		for _, raw := range batch {
+			if seq == upto {
+				return nil
+			}
 			var rec Record
 			if err := json.Unmarshal(raw, &rec); err != nil || !rec.sound() {
 				return fmt.Errorf("%w: journal record %d does not decode", store.ErrCorrupt, seq+1)
@@ -138,6 +169,10 @@ func Replay(ctx context.Context, from, to store.Store) error {
 			})
 			if err != nil {
 				return err
+			}
+			for i := range rec.Events {
+				b := rec.Events[i].Base
+				named = named || b != nil && *b == *base
 			}
 			prev, seq = hashOf(raw), rec.Seq
 		}

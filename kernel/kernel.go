@@ -42,7 +42,7 @@ func Open(ctx context.Context, st store.Store, clock Clock) (*Kernel, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: the schema row reads %q", store.ErrCorrupt, version)
 	case n > Schema:
-		return nil, Errorf(Unavailable, "newer_schema", "the state was written by a newer loopx (layout %d, this one knows %d); it was left untouched", n, Schema).Try("install the newer loopx, or restore a backup made by this version")
+		return nil, newerSchema(n)
 	case n < Schema:
 		return nil, Errorf(Unavailable, "migration_needed", "the state has the older layout %d", n).Try("loopx migrate")
 	}
@@ -145,6 +145,10 @@ func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err err
 			return Receipt{}, t.err
 		case old != nil && old.Payload != payload:
 			return Receipt{}, Errorf(Conflict, "key_reused", "the idempotency key was used for another request").Try("use a new --idempotency-key, or none")
+		case old != nil && old.Receipt != nil:
+			first := *old.Receipt
+			first.Replay = true
+			return first, nil
 		case old != nil:
 			first := t.Record(old.Seq)
 			if first == nil {

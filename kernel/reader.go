@@ -58,6 +58,9 @@ const (
 	tblBindGoal  = "bg" // goal, binding
 	// person, platform, connection, tenant, user -> key of the principal
 	tblPrincipalBack = "pi"
+	tblPruned        = "pr" // how far receipts and turns were pruned
+	tblBase          = "sb" // the snapshot that the journal starts at
+	tblSnap          = "sn" // chunk of it; not replayed
 	tblAudit         = "au" // refusals; not replayed
 )
 

@@ -95,10 +95,10 @@ func (r *Reader) heldClaims(limit int) []*Claim {
 }
 
 // Rebuilt says whether the row under a key follows from the journal, so that
-// Replay writes it. The time of the last commit and refusals do not, nor do the
+// Replay writes it. The time of the last commit, refusals and a snapshot do not, nor do the
 // rows of other rooms: their tables start with an i, as none of the kernel's does
 // but the index.
 func Rebuilt(key []byte) bool {
 	table, _, _ := strings.Cut(string(key), "\x00")
-	return table != tblClock && table != tblAudit && (table == tblIndex || !strings.HasPrefix(table, "i"))
+	return table != tblClock && table != tblAudit && table != tblSnap && (table == tblIndex || !strings.HasPrefix(table, "i"))
 }

@@ -19,6 +19,12 @@ func (v *LinkCode) sound() bool  { return v.Digest != "" }
 func (v *Grant) sound() bool     { return v.ID != "" && v.Expires > 0 }
 func (v *Head) sound() bool      { return v.Seq > 0 && v.Hash != "" }
 
+func (v *pruneRow) sound() bool { return v.Upto > 0 }
+func (v *Base) sound() bool {
+	return v.Seq > 0 && v.Hash != "" && v.Digest != "" && v.Chunks > 0 && v.Rows > 0
+}
+func (v *Pruned) sound() bool { return v.Upto > 0 }
+
 func (v *Reservation) sound() bool { return v.Agent != "" }
 func (v *keyRow) sound() bool      { return v.Payload != "" && v.Seq > 0 }
 
@@ -63,7 +69,7 @@ func (e *Event) sound() bool {
 		(e.GoalRow == nil || e.GoalRow.sound()) && (e.Agent == nil || e.Agent.sound()) && (e.Session == nil || e.Session.sound()) &&
 		(e.Todo == nil || e.Todo.sound()) && (e.Claim == nil || e.Claim.sound()) && (e.Gate == nil || e.Gate.sound()) &&
 		(e.Evidence == nil || e.Evidence.sound()) && (e.Turn == nil || e.Turn.sound()) && (e.Run == nil || e.Run.sound()) &&
-		(e.Reservation == nil || e.Reservation.sound()) && (e.Spend == nil || e.Spend.sound()) && (e.Person == nil || e.Person.sound()) &&
+		(e.Reservation == nil || e.Reservation.sound()) && (e.Pruned == nil || e.Pruned.sound()) && (e.Base == nil || e.Base.sound()) && (e.Spend == nil || e.Spend.sound()) && (e.Person == nil || e.Person.sound()) &&
 		(e.Grant == nil || e.Grant.sound()) && (e.Principal == nil || e.Principal.sound()) && (e.LinkCode == nil || e.LinkCode.sound()) &&
 		(e.Role == nil || e.Role.sound()) && (e.Binding == nil || e.Binding.sound())
 }

@@ -96,6 +96,12 @@ func (t *tables) apply(e *Event) {
 	if v := e.Grant; v != nil {
 		t.put(v, tblGrant, v.Goal, v.ID)
 	}
+	if v := e.Pruned; v != nil {
+		applyPruned(t, v)
+	}
+	if v := e.Base; v != nil {
+		t.put(v, tblBase)
+	}
 	applyPeople(t, e)
 }
 

@@ -219,11 +219,8 @@ func (a *app) oldState(home client.Home) *copyInfo {
 
 func (a *app) install(ctx context.Context, path string, limit time.Duration, by kernel.Actor, r *restored) error {
 	home := a.access.home
-	part := home.DB() + ".restore-" + kernel.NewID("", 6)
-	defer func() {
-		_ = os.Remove(part) // gone already when it became the state
-		_ = os.Remove(bolt.SealPath(part))
-	}()
+	part, drop := working(home, "restore")
+	defer drop()
 	if err := copyFile(ctx, path, part); err != nil {
 		return err
 	}
@@ -235,32 +232,10 @@ func (a *app) install(ctx context.Context, path string, limit time.Duration, by 
 	if err := r.settle(ctx, part, by); err != nil {
 		return err
 	}
-	boot, _ := client.SystemClock{}.Boot()
-	holder := bolt.Holder{BootID: boot, Command: a.access.command, Version: client.Version}
-	lock, err := bolt.TakeLock(home.Dir, holder, a.g.wait, client.New(home).Listening)
-	switch e, busy := errors.AsType[*bolt.LockedError](err); {
-	case busy:
-		return client.LockedBy(home, e.Holder.PID, e.Holder.Command, e.Holder.Since)
-	case errors.Is(err, bolt.ErrRedialed):
-		return served(home)
-	case err != nil:
+	return a.alone(home, func() (err error) {
+		r.kept, err = a.swap(ctx, home, part)
 		return err
-	}
-	defer func() { _ = lock.Unlock() }() // the system frees it with the process anyway
-	if err := notServed(home); err != nil {
-		return err
-	}
-	if home.Exists() {
-		r.kept = home.DB() + ".before-" + a.now().UTC().Format("20060102T150405Z")
-		if err := keepOld(ctx, home.DB(), r.kept); err != nil {
-			return err
-		}
-	}
-	// From here on the old file has two names, and the state one of them at any time.
-	if err := os.Rename(part, home.DB()); err != nil {
-		return fileError(home.DB(), err)
-	}
-	return fileError(home.DB(), syncFolder(home.Dir))
+	})
 }
 
 // settle takes out of the copy what the world has moved on from.

@@ -98,6 +98,8 @@ func verbs() []verb {
 		{"session", turn, "open, list, close sessions of a host", sessionCmd},
 		{"connect", local, "join this project's folder to a goal", connectCmd},
 		{"backup", local, "create, verify, restore a copy of the state", backupCmd},
+		{"compact", local, "put a snapshot in the place of old records", compactCmd},
+		{"migrate", local, "bring an older state into this version's layout", migrateCmd},
 		{"export", local, "one goal as a JSON document", exportCmd},
 		{"usage", local, "what was done here, counted; nothing is sent", usageCmd},
 		{"check", local, "look for secrets and private paths before publishing", checkCmd},
