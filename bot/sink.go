@@ -118,6 +118,9 @@ func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v 
 		}
 		return chat.Answer{}, in.AddText("link/"+e.Place.Connection+"/"+e.Message.ID, e.Place, text)
 	case routing.Command, routing.Unknown:
+		if !e.Private { // what an answer may show where others read along is not drawn up yet
+			return chat.Answer{}, in.Count("command_in_the_open")
+		}
 		text, err := commandWords(r, v.Word)
 		if err != nil {
 			return chat.Answer{}, err

@@ -113,7 +113,7 @@ type SetBinding struct {
 	Agent        string   `json:"agent,omitempty"`
 	Session      string   `json:"session,omitempty"`
 	Capture      string   `json:"capture,omitempty"`      // default addressed
-	Ingress      string   `json:"ingress,omitempty"`      // default inbox
+	Ingress      string   `json:"ingress,omitempty"`      // default inbox, of a Manager queue
 	Reply        string   `json:"reply,omitempty"`        // default thread
 	Audience     string   `json:"audience,omitempty"`     // default linked
 	ContextFrom  string   `json:"context_from,omitempty"` // default linked
@@ -130,7 +130,7 @@ func (c *SetBinding) decide(r *reader, e *env) (*decided, error) {
 	n := &Binding{
 		Platform: c.Platform, Connection: c.Connection, Conversation: c.Conversation, Thread: c.Thread,
 		Role: or(c.Role, BindGoal), Goals: uniq(c.Goals), Agent: c.Agent, Session: c.Session,
-		Capture: or(c.Capture, CaptureAddressed), Ingress: or(c.Ingress, IngressInbox), Reply: or(c.Reply, ReplyThread), Audience: or(c.Audience, AudienceLinked),
+		Capture: or(c.Capture, CaptureAddressed), Ingress: or(c.Ingress, usualIngress(c.Role)), Reply: or(c.Reply, ReplyThread), Audience: or(c.Audience, AudienceLinked),
 		ContextFrom: or(c.ContextFrom, "linked"), Trigger: or(c.Trigger, TriggerMentions), Allow: uniq(c.Allow), Language: c.Language, Visibility: or(c.Visibility, "group"),
 		State: BindActive, Revision: 1, Created: e.now, Updated: e.now,
 	}
@@ -186,6 +186,15 @@ func (c *SetBinding) decide(r *reader, e *env) (*decided, error) {
 	}
 	result["binding_id"] = n.ID
 	return &decided{changed: true, result: result, events: []Event{{Type: BindingSet, Goal: first(n.Goals), Subject: n.ID, Binding: n}}}, nil
+}
+
+// usualIngress of a Manager is the queue: its turns go to the session queue of
+// the bound agent and no other way.
+func usualIngress(role string) string {
+	if role == BindManager {
+		return IngressQueue
+	}
+	return IngressInbox
 }
 
 func noBinding(id string) error {

@@ -140,6 +140,11 @@ func TestOwnerOfOneGoal(t *testing.T) {
 	w.refuse("owner_only", bind, person(bob))
 	bind.Goals = []string{"site"}
 	w.do(bind, person(bob))
+	w.read(func(r *kernel.Reader) {
+		if b := r.BindingAt("work", "C1", ""); len(b) != 1 || b[0].Ingress != "queue" {
+			t.Errorf("the turns of a Manager go through %+v, not the session queue", b)
+		}
+	})
 	w.refuse("owner_only", &kernel.CreateLinkCode{Digest: strings.Repeat("ab", 32)}, person(bob))
 }
 

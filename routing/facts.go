@@ -124,7 +124,7 @@ const (
 // Who may start a turn: those with the right, or, as an owner's opt-in, every
 // member of the own tenant within a budget.
 const (
-	AudiencePeople  = "people"
+	AudiencePeople  = "linked"
 	AudienceMembers = "members"
 )
 
@@ -134,7 +134,7 @@ const ContextLinked = "linked"
 // What starts a turn: a message that addresses the bot, or any message of the
 // ids in Allow.
 const (
-	TriggerAddressed = "addressed"
+	TriggerAddressed = "mentions"
 	TriggerHumans    = "human_messages"
 )
 

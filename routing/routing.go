@@ -3,146 +3,229 @@
 // no kernel, so that a million events can be decided in a test.
 package routing
 
-import (
-	"strings"
-	"unicode/utf8"
+import "loopx/adapters/chat"
 
-	"loopx/adapters/chat"
-)
-
-// Decide gives the verdict for an event.
+// Decide gives the verdict for an event. The order is that of the contract: own
+// messages, malformed ones, presses, what is no message, one-time codes, private
+// conversations, then the bindings of the place from exact to wide.
 func Decide(e chat.Event, f Facts) Verdict {
-	linked := f.Sender.State == Linked
 	switch {
 	case e.Sender.Kind == chat.Self:
 		return Verdict{Reason: ReasonSelf}
 	case e.ID == "" || e.Place.Conversation == "":
 		return Verdict{Reason: ReasonMalformed}
-	case e.Kind == chat.CardPressed && e.Press != nil:
+	}
+	switch e.Kind {
+	case chat.CardPressed:
+		if e.Press == nil {
+			return Verdict{Reason: ReasonMalformed}
+		}
 		// Also for people nobody knows: the answer tells them so, privately.
 		return Verdict{Action: Press, Reason: "card"}
-	case e.Sender.Kind != chat.Human:
-		return Verdict{Reason: ReasonSender}
-	case e.Kind != chat.MessageSent && e.Kind != chat.CommandSent || e.Message == nil:
+	case chat.BotAdded:
+		return Verdict{Action: Added, Reason: "membership"}
+	case chat.BotRemoved:
+		return Verdict{Action: Removed, Reason: "membership"}
+	case chat.MessageEdited, chat.MessageDeleted:
+		// Never a reason to start anything: a mention that an edit adds starts no
+		// turn (B86). What is stored of the message decides.
+		if e.Message == nil || e.Message.ID == "" {
+			return Verdict{Reason: ReasonMalformed}
+		}
+		if e.Kind == chat.MessageDeleted {
+			return Verdict{Action: Deleted, Reason: "stored_message"}
+		}
+		return Verdict{Action: Edited, Reason: "stored_message"}
+	case chat.MessageSent, chat.CommandSent:
+		if e.Message == nil || e.Message.ID == "" {
+			return Verdict{Reason: ReasonMalformed}
+		}
+	default:
 		return Verdict{Reason: ReasonKind}
 	}
-	in := Parse(e.Message.Text)
+	d := newDecision(e, f)
+	var v Verdict
 	switch {
-	case in.Code != "" && e.Private:
-		return Verdict{Action: Link, Reason: "code", Word: in.Code}
-	case in.Code != "":
-		return Verdict{Action: Burn, Reason: "code_in_the_open", Word: in.Code}
-	case !e.Private:
-		return Verdict{Reason: ReasonUnbound}
-	case !linked:
-		return Verdict{Action: Stray, Reason: "not_linked"}
-	case in.Command != "":
-		return Verdict{Action: Command, Reason: "command", Word: in.Command, Intent: in}
-	case strings.TrimSpace(e.Message.Text) == "":
-		return Verdict{Reason: ReasonEmpty}
+	case d.in.Code != "" && !e.Private:
+		// Whoever typed it, and however late: others can read it.
+		v = Verdict{Action: Burn, Reason: "code_in_the_open", Word: d.in.Code}
+	case e.Private:
+		v = private(d)
+	default:
+		v = group(d)
 	}
-	return Verdict{Action: Unknown, Reason: "no_command", Intent: in}
+	v.Intent = d.in
+	return v
 }
 
-// Intent is what a text asks for, by whole words only. At most one of Code,
-// Command, Near and Answer is set.
-type Intent struct {
-	// Code is a one-time code, normalised to lower case without dash.
-	Code string
-	// Command is the command's English name, without a slash.
-	Command string
-	// Args are the command's arguments, typed.
-	Args Args
-	// Near are the commands that come nearest to one that does not exist.
-	Near []string
-	// Answer is an answer to a gate.
-	Answer AnswerText
+// decision is one message on its way to a verdict.
+type decision struct {
+	e    *chat.Event
+	f    *Facts
+	said said
+	in   Intent
+	kind chat.UserKind // with the tenant compared
+	late bool          // history, or pushed too late to mean now
+
+	linked    bool
+	empty     bool // neither words nor attachments
+	addressed bool // by a mention, a verified reply or a slash command
+	mentioned bool // the same without replies: what a stranger's notice needs
+	underGate bool // a reply to a gate's card, or in its thread
+	second    bool // it would be a reply, but several people write there
 }
 
-// Args are what stands behind a command. The fields a command does
-// not use are empty.
-type Args struct {
-	// Words are the arguments as they were typed, without those read below.
-	Words []string
-	// Text is free text: a message to an agent, a question, a new goal.
-	Text string
-	// Gate is a code such as G-7.
-	Gate string
-	// Goal is the id of a goal, Agent of an agent, Todo of a todo. What a word
-	// means is read from its place and never guessed.
-	Goal, Agent, Todo string
-	// User is the platform id of who was mentioned.
-	User string
-	// Role of /role.
-	Role Role
-	// Value of configure and quota, Key what it is of.
-	Key, Value string
-	// For is a duration, ms. Until is a moment as it was typed: "tomorrow", a
-	// date, a time of day; zone and calendar are the person's.
-	For   int64
-	Until string
-	// From and To are hours of the day, 0 to 23.
-	From, To int
-	// All: of everything, as in /stop all.
-	All bool
-	// Off: takes back, as in /quiet off.
-	Off bool
-	// Bad says in one word what could not be read; empty when all was.
-	Bad string
+func newDecision(e chat.Event, f Facts) *decision {
+	d := &decision{e: &e, f: &f, said: read(e.Message), kind: e.Sender.Kind}
+	if f.Tenant != "" && e.Sender.Tenant != f.Tenant && (d.kind == chat.Human || d.kind == chat.Guest) {
+		d.kind = chat.External
+	}
+	if e.Sender.ID == "" {
+		d.kind = chat.Unknown
+	}
+	// A slash command without a time comes with a trigger that lives for seconds;
+	// a message without one could be of any age.
+	d.late = f.History || f.Now == 0 || e.At < f.Now-MaxLate && (e.At != 0 || e.Kind == chat.MessageSent)
+	d.linked = d.kind == chat.Human && f.Sender.State == Linked && f.Sender.Person != ""
+	d.empty = d.said.text == "" && len(e.Message.Attachments) == 0
+	d.parse()
+	d.mentioned = d.said.mentioned || e.Kind == chat.CommandSent
+	d.underGate = f.Reply.Gate != "" || f.Thread.Gate != ""
+	d.addressed = d.mentioned || d.repliesToUs()
+	return d
 }
 
-// AnswerText is what a text says to a gate.
-type AnswerText struct {
-	// Code is the gate's, upper case; empty for a plain yes or no.
-	Code string
-	// Word is what was answered: yes, no, or an option as it was typed.
-	Word string
-	// Reason is what stands behind because.
-	Reason string
-}
-
-// commands maps the words people use, in both languages, to the command.
-func commands(word string) string {
-	switch word {
-	case "help", "?", "帮助":
-		return "help"
-	case "status", "状态":
-		return "status"
-	case "gates", "gate", "decisions", "待决", "待决事项":
-		return "gates"
-	}
-	return ""
-}
-
-// Parse reads a text. A command is the whole message, with or without a slash;
-// a word inside a sentence is none. Languages ("en", "zh") say whose words count;
-// none means all.
-func Parse(text string, lang ...string) Intent {
-	if len(text) > 4096 || !utf8.ValidString(text) {
-		return Intent{}
-	}
-	t := strings.TrimSpace(text)
-	if code := linkCode(t); code != "" {
-		return Intent{Code: code}
-	}
-	return Intent{Command: commands(strings.ToLower(strings.TrimPrefix(t, "/")))}
-}
-
-// linkCode recognises ten characters of the code alphabet in two groups, with
-// or without "link" before them.
-func linkCode(t string) string {
-	t = strings.ToLower(t)
-	for _, p := range []string{"/link ", "link "} {
-		t = strings.TrimSpace(strings.TrimPrefix(t, p))
-	}
-	a, b, ok := strings.Cut(t, "-")
-	if !ok || len(a) != 5 || len(b) != 5 {
-		return ""
-	}
-	for _, c := range a + b {
-		if !strings.ContainsRune("0123456789abcdefghjkmnpqrstvwxyz", c) {
-			return ""
+// parse reads the words, and checks a person they name against the mentions.
+func (d *decision) parse() {
+	d.in = Parse(d.said.words)
+	if d.in.Command == "" && d.in.Code == "" && d.in.Answer.Word == "" && d.said.bare != d.said.words {
+		if a := Parse(d.said.bare).Answer; a.Word != "" {
+			d.in = Intent{Answer: a}
 		}
 	}
-	return a + b
+	if d.in.Args.User != "" && !lists(d.e.Message, d.in.Args.User) {
+		d.in.Args = Args{Bad: "person_not_mentioned"}
+	}
+	if len(d.e.Message.Attachments) > 0 { // files and forwards answer nothing
+		d.in.Answer = AnswerText{}
+	}
+}
+
+// repliesToUs says whether a verified reply addresses the bot. Where every
+// message of a thread names the thread's first one, that is a reply only while
+// nobody else writes there. Under a gate's card plain talk is talk.
+func (d *decision) repliesToUs() bool {
+	m := d.e.Message
+	if m.Parent == "" || !d.f.Reply.Ours || d.underGate {
+		return false
+	}
+	if d.e.Place.Thread == "" || m.Parent != m.Root {
+		return true
+	}
+	d.second = d.f.Thread.Ours && len(d.f.Thread.Others) > 0
+	return d.f.Thread.Ours && len(d.f.Thread.Others) == 0
+}
+
+// place is where an answer belongs.
+func (d *decision) place(mode string) ReplyPlace {
+	p := ReplyPlace{Place: d.e.Place, User: d.e.Sender.ID, Mode: mode}
+	if d.e.Kind == chat.MessageSent { // a slash command is no message to reply to
+		p.Message = d.e.Message.ID
+	}
+	return p
+}
+
+// tell is a verdict that answers and starts nothing.
+func (d *decision) tell(a Action, reason string) Verdict {
+	return Verdict{Action: a, Reason: reason, Place: d.place(ReplyThread)}
+}
+
+// private decides about a one-to-one conversation with the bot.
+func private(d *decision) Verdict {
+	f := d.f
+	switch {
+	case d.kind != chat.Human:
+		return Verdict{Reason: ReasonSender}
+	case d.in.Code != "" && d.late:
+		return Verdict{Reason: ReasonLate}
+	case d.in.Code != "":
+		v := d.tell(Link, "code")
+		v.Word = d.in.Code
+		return v
+	case !d.linked:
+		if d.late {
+			return Verdict{Reason: ReasonLate}
+		}
+		return d.tell(Stray, "not_linked")
+	case d.empty:
+		return Verdict{Reason: ReasonEmpty}
+	}
+	if d.late && d.in.commands() {
+		return d.missed(Target{}, ReplyThread)
+	}
+	if !d.late {
+		if v, ok := answer(d); ok {
+			return v
+		}
+		if v, ok := command(d); ok {
+			return v
+		}
+	}
+	m := direct(f.Bindings)
+	switch {
+	case m.one == nil && m.reason != ReasonUnbound && m.reason != ReasonAmbiguous:
+		return d.refused(m.reason)
+	case f.Current != nil:
+		mode := ReplyThread
+		if m.one != nil {
+			mode = m.one.Reply
+		}
+		return d.start(*f.Current, mode, "private_message")
+	case m.one != nil && len(m.one.Goals) == 1:
+		return d.start(m.one.target(), m.one.Reply, "private_message")
+	case d.late:
+		return Verdict{Reason: ReasonLate}
+	case len(f.Reach) > 0:
+		return d.choice(ReasonNoTarget, f.Reach)
+	}
+	return d.tell(Unknown, "no_command")
+}
+
+// refused tells a linked person why; what came late is not answered any more.
+func (d *decision) refused(reason string) Verdict {
+	if d.late {
+		return Verdict{Reason: ReasonLate}
+	}
+	return d.tell(Refuse, reason)
+}
+
+// choice offers the targets the sender may start something at.
+func (d *decision) choice(reason string, list []Target) Verdict {
+	if d.late {
+		return Verdict{Reason: ReasonLate}
+	}
+	v := d.tell(Choice, reason)
+	for _, t := range list {
+		if d.steers(t) {
+			v.Choices = append(v.Choices, t)
+		}
+	}
+	if len(v.Choices) == 0 {
+		return d.tell(Refuse, ReasonRight)
+	}
+	return v
+}
+
+// steers says whether the sender may start a turn at the target: for the
+// Manager, at every goal it speaks for.
+func (d *decision) steers(t Target) bool {
+	if !d.linked || t.Goal == "" && len(t.Goals) == 0 {
+		return false
+	}
+	for _, g := range t.Goals {
+		if !d.f.Sender.Holds(g, Steerer) {
+			return false
+		}
+	}
+	return t.Goal == "" || d.f.Sender.Holds(t.Goal, Steerer)
 }

@@ -68,7 +68,6 @@ const (
 	ReasonGates     = "more_than_one_gate" // with Choice: Gates lists them
 	ReasonNoOption  = "no_such_option"
 	ReasonUsage     = "bad_arguments" // a command's arguments cannot be read
-	ReasonPrivate   = "private_only"  // a command that is taken in private only
 )
 
 // Limits of what is delivered.
@@ -105,6 +104,9 @@ type Verdict struct {
 	Text string
 	// Offer is the ingress that would work instead, as a button; "" is none.
 	Offer string
+	// Keep: whatever else happens, the message may also be kept as context of the
+	// group's Manager.
+	Keep bool
 	// Members: allowed by the audience alone. One turn of the budget, no write
 	// scope, no shell.
 	Members bool
