@@ -109,7 +109,7 @@ func NewCommand(name string) Command {
 		&OpenSession{}, &CloseSession{},
 		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{}, &TransferTodo{},
 		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &RevokeGrant{},
-		&OpenTurn{}, &Refresh{}, &SpendSlot{}, &CommitTurn{}, &MarkTurn{}, &VoidSlot{},
+		&OpenTurn{}, &Refresh{}, &SpendSlot{}, &CommitTurn{}, &MarkTurn{}, &VoidSlot{}, &OweAnswer{}, &SettleAnswer{},
 		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{}, &Unlink{}, &SuspendPrincipal{}, &UnsuspendPrincipal{}, &SetPerson{}, &SetAttention{},
 		&GrantRole{}, &RevokeRole{}, &AcceptRole{}, &SetBinding{}, &RemoveBinding{}, &SetBindingState{},
 	} {

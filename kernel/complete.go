@@ -18,6 +18,8 @@ type CompleteTodo struct {
 	// Validated is the digest of the todo's validation argv, set by a caller who
 	// ran it and saw it pass (ValidationDigest).
 	Validated string `json:"validated,omitempty"`
+	// Obligation is a replan of the agent that this settles.
+	Obligation string `json:"replan_obligation_id,omitempty"`
 }
 
 // Name implements Command.
@@ -75,6 +77,11 @@ func (c *CompleteTodo) decide(r *reader, e *env) (*decided, error) {
 		n.Note = c.Note
 	}
 	events = append(events, next...)
+	met, err := replans{r}.metByEnd(e, w.agent, c.Obligation, v, done.Continuation != ActiveGoal, addedIn(next))
+	if err != nil {
+		return nil, err
+	}
+	events = append(events, met...)
 	events = append(events, Event{Type: TodoCompleted, Goal: g.ID, Subject: v.ID, Todo: &n})
 	events = append(events, r.resumed(e, g.ID, resumeTodo+":"+v.ID)...)
 	if w.claim != nil && w.claim.Agent != "" {
@@ -89,7 +96,7 @@ func (c *CompleteTodo) decide(r *reader, e *env) (*decided, error) {
 	result := todoResult(&n)
 	result["changed"], result["no_followup"], result["completion_continuation"] = true, done.Continuation == NoFollowup, done.Continuation
 	result["successor_todo_ids"], result["evidence"], result["accountable"] = nonNil(done.Successors), nonNil(ids), run.Accountable
-	return &decided{events: events, changed: true, result: result}, nil
+	return &decided{events: events, changed: true, result: withMet(result, met)}, nil
 }
 
 // again answers a repeated completion without doing anything.
@@ -193,6 +200,8 @@ type SupersedeTodo struct {
 	Lease  string `json:"lease_token,omitempty"`
 	Next   string `json:"next_agent_todo"`
 	Reason string `json:"reason,omitempty"`
+	// Obligation is a replan of the agent that this settles.
+	Obligation string `json:"replan_obligation_id,omitempty"`
 }
 
 // Name implements Command.
@@ -247,5 +256,14 @@ func (c *SupersedeTodo) decide(r *reader, e *env) (*decided, error) {
 	}
 	res := todoResult(&n)
 	res["changed"], res["superseded_by"], res["successor_todo_ids"] = true, s.ID, []string{s.ID}
-	return &decided{events: events, changed: true, result: res}, nil
+	held := len(r.Blocks(g.ID, v.ID)) > 0
+	if held && c.Obligation != "" {
+		return nil, Errorf(Conflict, "replan_not_met", "the replacement of %s waits for the same decision", v.ID)
+	}
+	met, err := replans{r}.metByEnd(e, w.agent, c.Obligation, v, !held, s)
+	if err != nil {
+		return nil, err
+	}
+	events = append(events, met...)
+	return &decided{events: events, changed: true, result: withMet(res, met)}, nil
 }

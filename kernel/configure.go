@@ -55,6 +55,11 @@ func (c *ConfigureGoal) decide(r *reader, e *env) (*decided, error) {
 	if slices.ContainsFunc([]string{"objective", "repo", "write", "non_goals"}, func(s string) bool { return slices.Contains(changed, s) }) {
 		n.Course = g.Course + 1
 	}
+	for _, a := range r.Agents(g.ID) {
+		if n.Course > g.Course {
+			out.events = append(out.events, replans{r}.oblige(g.ID, a.ID, CauseCourse, "", utoa(n.Course), e.now)...)
+		}
+	}
 	if len(changed) > 0 {
 		n.Revision, n.Updated = g.Revision+1, e.now
 		out.events = append(out.events, Event{Type: GoalConfigured, Goal: g.ID, Subject: g.ID, GoalRow: &n})

@@ -13,6 +13,9 @@ type Caller struct {
 	Agent        string   `json:"agent,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"`
 	Turn         string   `json:"turn,omitempty"`
+	Session      string   `json:"session,omitempty"` // default cli:AGENT
+	// Workspace is where the caller works, nil when that is not known.
+	Workspace *Workspace `json:"workspace,omitempty"`
 	// Why asks for the candidates that lost, with reasons.
 	Why bool `json:"why,omitempty"`
 }
@@ -20,21 +23,24 @@ type Caller struct {
 // Decision is the answer of should-run. State, decision and effective_action
 // use the reference's words; rule and kind are ours.
 type Decision struct {
-	Goal      string    `json:"goal_id"`
-	Agent     string    `json:"agent_id"`
-	Rule      string    `json:"rule"`
-	Kind      string    `json:"kind"` // deliver, ask, wait, plan, stop
-	ShouldRun bool      `json:"should_run"`
-	State     string    `json:"state"`
-	Decision  string    `json:"decision"`
-	Effective string    `json:"effective_action"`
-	Reason    string    `json:"reason"`
-	Selected  *Selected `json:"selected_todo,omitempty"`
-	Lease     *Lease    `json:"lease,omitempty"`
-	Contract  Contract  `json:"interaction_contract"`
-	Scheduler Hint      `json:"scheduler_hint"`
-	Quota     Quota     `json:"quota"`
-	Lost      []Lost    `json:"lost,omitempty"`
+	Goal      string       `json:"goal_id"`
+	Agent     string       `json:"agent_id"`
+	Rule      string       `json:"rule"`
+	Kind      string       `json:"kind"` // reply, settle, replan, repair, monitor, deliver, ask, wait, plan, stop
+	ShouldRun bool         `json:"should_run"`
+	State     string       `json:"state"`
+	Decision  string       `json:"decision"`
+	Effective string       `json:"effective_action"`
+	Reason    string       `json:"reason"`
+	Selected  *Selected    `json:"selected_todo,omitempty"`
+	Lease     *Lease       `json:"lease,omitempty"`
+	Reply     *Reply       `json:"reply,omitempty"`
+	Settle    *Leftover    `json:"settle,omitempty"`
+	Replan    *ReplanAsked `json:"replan,omitempty"`
+	Contract  Contract     `json:"interaction_contract"`
+	Scheduler Hint         `json:"scheduler_hint"`
+	Quota     Quota        `json:"quota"`
+	Lost      []Lost       `json:"lost,omitempty"`
 
 	told   bool     // this answer tells the agent of a changed course
 	notify []string // gates that this answer tells the owner about for the first time
@@ -109,6 +115,9 @@ func (r *Reader) Decide(c Caller) (_ *Decision, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.Workspace.check(); err != nil {
+		return nil, err
+	}
 	d := &Decision{Goal: g.ID, Agent: c.Agent, Decision: "skip"}
 	s := &situation{r: r, g: g, caller: c, counts: r.Counts(g.ID)}
 	if !s.paused() { // R02 comes after R01: a stopped goal says stop to anybody
@@ -122,6 +131,10 @@ func (r *Reader) Decide(c Caller) (_ *Decision, err error) {
 	}
 	d.Quota = r.Quota(g, d.Agent)
 	s.quota = d.Quota
+	if !s.paused() {
+		s.caller.Session = or(c.Session, "cli:"+s.agent)
+		s.debts()
+	}
 	for _, rule := range rules() {
 		if rule.when(s) {
 			d.Rule = rule.id
@@ -216,6 +229,21 @@ type situation struct {
 	unable  *candidate // the best that lacks only a capability of this agent
 	lacks   []string   // what it lacks
 	due     *Todo      // the best monitor that is due
+
+	owed   *Owed       // the oldest answer this agent owes
+	left   *Leftover   // the oldest turn it has to settle
+	replan *Obligation // the oldest replan it owes
+}
+
+// debts reads what comes before work: answers, loose ends and replans.
+func (s *situation) debts() {
+	if list := s.r.Owed(s.g.ID, s.agent); len(list) > 0 {
+		s.owed = list[0]
+	}
+	s.left = leftover(s)
+	if list := s.r.Obligations(s.g.ID, s.agent); len(list) > 0 {
+		s.replan = list[0]
+	}
 }
 
 // able says whether the caller has what a todo needs, and remembers the best

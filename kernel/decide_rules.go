@@ -14,11 +14,14 @@ type rule struct {
 }
 
 // rules in order; the first that matches decides. R02 is the typed error of an
-// unknown agent. R03 to R06 belong to features that this version does not have;
-// their numbers stay free.
+// unknown agent.
 func rules() []rule {
 	return []rule{
 		{"R01", (*situation).paused, (*situation).stop},
+		{"R03", func(s *situation) bool { return s.owed != nil && s.slot() }, (*situation).reply},
+		{"R04", func(s *situation) bool { return s.left != nil }, (*situation).settle},
+		{"R05", func(s *situation) bool { return s.replan != nil }, (*situation).askReplan},
+		{"R06", (*situation).guarded, (*situation).repairTree},
 		{"R07", (*situation).allUnable, (*situation).bridge},
 		{"R08", (*situation).monitorFirst, (*situation).poll},
 		{"R09", (*situation).mayPassBy, (*situation).fallback},
@@ -178,7 +181,7 @@ func (s *situation) askFor(d *Decision, gates []string) {
 	}
 }
 
-func (s *situation) noSlot() bool { return s.free != nil && !s.slot() }
+func (s *situation) noSlot() bool { return (s.free != nil || s.owed != nil) && !s.slot() }
 
 func (s *situation) throttle(d *Decision) {
 	d.Kind, d.State, d.Decision, d.Effective = "wait", "throttled", "throttled_skip", "throttled_skip"

@@ -209,6 +209,21 @@ func (s *rows) derived() map[string]string {
 	for _, r := range s.reserves {
 		d[key("rx", r.Goal, hexTime(r.Until), r.Agent)] = strconv.Itoa(r.Slots)
 	}
+	for _, u := range s.turns {
+		if u.Act && !u.Spent && !u.Settled {
+			d[key("us", u.Goal, u.Agent, hexTime(u.Opened), u.ID)] = ""
+		}
+	}
+	for _, o := range s.replans {
+		if o.Met == 0 {
+			d[key("oo", o.Goal, o.Agent, hexTime(o.Since), o.ID)] = ""
+		}
+	}
+	for _, v := range s.sessions {
+		if v.Tree != "" && v.State == "open" {
+			d[key("tr", v.Goal, v.Tree, v.Agent, v.ID)] = v.ID
+		}
+	}
 	for _, r := range s.runs {
 		if r.Accountable && !r.Spent {
 			d[key("wu", r.Goal, r.Agent, hex16(r.Seq))] = ""
@@ -223,7 +238,7 @@ func (s *rows) checkDerived() error {
 	want := s.derived()
 	for k, v := range s.raw {
 		switch k[:strings.IndexByte(k+"\x00", 0)] {
-		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg", "fr":
+		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg", "fr", "us", "oo", "tr":
 			if w, ok := want[k]; !ok || w != v {
 				return fmt.Errorf("the row %q = %q should be %q (there: %v)", k, v, w, ok)
 			}
@@ -374,12 +389,28 @@ func (s *rows) held(t *kernel.Todo, steady int64) string {
 
 // verdict is the rule and the todo that the decision table gives an agent, by
 // looking at every todo.
-func (s *rows) verdict(goal *kernel.Goal, agent string, steady, now int64) (rule, todo string) {
+func (s *rows) verdict(goal *kernel.Goal, c kernel.Caller, steady, now int64) (rule, todo string) {
 	if len(goal.Pause) > 0 || goal.Status == "completed" {
 		return "R01", ""
 	}
+	agent := c.Agent
+	spent, _, reserved := s.allowance(goal, agent, steady)
+	slot := goal.Allowed-spent-reserved >= 1
+	owes := slices.ContainsFunc(s.owed, func(v *kernel.Owed) bool { return v.Goal == goal.ID && v.Agent == agent })
+	if owes && slot {
+		return "R03", ""
+	}
+	if turn, todo := s.settles(c, steady, slot); turn != "" {
+		return "R04", todo
+	}
+	if s.firstReplan(goal.ID, agent) != nil {
+		return "R05", ""
+	}
 	lanes := s.lanes(goal.ID, agent)
 	if decidedAgainst(lanes) {
+		if owes {
+			return "R11", ""
+		}
 		return "R14", ""
 	}
 	var free, gated, due *kernel.Todo
@@ -430,8 +461,10 @@ func (s *rows) verdict(goal *kernel.Goal, agent string, steady, now int64) (rule
 			gated = t
 		}
 	}
-	spent, _, reserved := s.allowance(goal, agent, steady)
-	slot := goal.Allowed-spent-reserved >= 1
+	looks := due != nil && (free == nil || !own(free) && due.Priority < free.Priority)
+	if free != nil && slot && !looks && len(free.Write) > 0 && goal.Repo != "" && len(s.agents[goal.ID]) > 1 && !s.inOwnTree(goal, agent, c.Workspace, now) {
+		return "R06", ""
+	}
 	switch {
 	case due != nil && (free == nil || !own(free) && due.Priority < free.Priority):
 		return "R08", due.ID
@@ -439,7 +472,7 @@ func (s *rows) verdict(goal *kernel.Goal, agent string, steady, now int64) (rule
 		return "R09", free.ID
 	case free == nil && gated != nil:
 		return "R10", ""
-	case free != nil && !slot:
+	case (free != nil || owes) && !slot:
 		return "R11", ""
 	case free != nil:
 		return "R12", free.ID

@@ -29,6 +29,8 @@ type Event struct {
 	Base        *Base        `json:"base,omitempty"`
 	Role        *Role        `json:"role,omitempty"`
 	Binding     *Binding     `json:"binding,omitempty"`
+	Owed        *Owed        `json:"owed,omitempty"`
+	Replan      *Obligation  `json:"replan,omitempty"`
 }
 
 // Event types. The list is closed; views and cards switch over it.
@@ -80,6 +82,10 @@ const (
 	FallbackChosen     = "fallback_chosen" // audit: a turn went past open gates
 	StatePruned        = "state_pruned"    // old receipts and turns were forgotten
 	StateCompacted     = "state_compacted" // the journal starts at a snapshot
+	AnswerOwed         = "answer_owed"
+	AnswerSettled      = "answer_settled"
+	ReplanOwed         = "replan_owed"
+	ReplanMet          = "replan_met"
 	ClockStepped       = "clock_stepped"
 	LinkCodeMade       = "link_code_made"
 	LinkCodeUsed       = "link_code_used"

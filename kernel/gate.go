@@ -27,6 +27,8 @@ type OpenGate struct {
 	Evidence  []EvidenceArg `json:"evidence,omitempty"`
 	// Asked narrows who may answer; it is never wider than the goal's policy.
 	Asked *Asked `json:"asked_of,omitempty"`
+	// Obligation is a replan of the agent that this settles.
+	Obligation string `json:"replan_obligation_id,omitempty"`
 }
 
 // Name implements Command.
@@ -65,6 +67,9 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 	}
 	if same := r.scopeGate(g.ID, v.Scope); v.Scope != "" && same != nil && same.Status == GateOpen {
 		// The same scope is the same gate: what is new joins it.
+		if err := (replans{r}).askedAgain(g.ID, by, c.Obligation); err != nil {
+			return nil, err
+		}
 		ev := joined(r, e, same, v.Blocks.Todos, nil)
 		res := gateResult(ev.Gate)
 		res["waits_for"] = askedWords(askedOf(g, ev.Gate))
@@ -83,6 +88,9 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 	v.Digest = v.digest()
 	if same := r.sameOpen(v); same != nil {
 		// The same question about the same work is the same gate.
+		if err := (replans{r}).askedAgain(g.ID, by, c.Obligation); err != nil {
+			return nil, err
+		}
 		res := gateResult(same)
 		res["waits_for"] = askedWords(askedOf(g, same))
 		return &decided{result: res}, nil
@@ -97,9 +105,14 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 		v.ID = e.id("gate_")
 	}
 	events = append(events, Event{Type: GateOpened, Goal: g.ID, Subject: v.ID, Gate: v})
+	met, err := replans{r}.metByGate(e, by, c.Obligation, v)
+	if err != nil {
+		return nil, err
+	}
+	events = append(events, met...)
 	res := gateResult(v)
 	res["waits_for"] = askedWords(askedOf(g, v))
-	return &decided{changed: true, events: events, result: res}, nil
+	return &decided{changed: true, events: events, result: withMet(res, met)}, nil
 }
 
 func gateResult(v *Gate) map[string]any {

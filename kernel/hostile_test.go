@@ -97,6 +97,11 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 		return &kernel.Refresh{Goal: "site", Agent: "ann", Turn: "t1", Todo: o.held, Evidence: []kernel.EvidenceArg{{Summary: "s"}}}, cli()
 	case "quota.spend":
 		return &kernel.SpendSlot{Goal: "site", Agent: "ann", Turn: "t1"}, cli()
+	case "answer.owe":
+		return &kernel.OweAnswer{Goal: "site", Agent: "bob", ID: "m1", Kind: "inbox", From: "Wei"}, bot()
+	case "answer.settle":
+		o.do(&kernel.OweAnswer{Goal: "site", Agent: "bob", ID: "m1", Kind: "inbox", From: "Wei"}, bot())
+		return &kernel.SettleAnswer{Goal: "site", Agent: "bob", ID: "m1"}, cli()
 	case "link.code":
 		return &kernel.CreateLinkCode{Digest: kernel.CodeDigest("qrst-uvwx")}, owner()
 	case "link.redeem":

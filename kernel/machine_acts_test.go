@@ -35,6 +35,9 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"people":      m.people,
 		"role":        m.role,
 		"bind":        m.bind,
+		"owe":         m.owe,
+		"replan":      m.replan,
+		"stuck":       m.stuck,
 	}
 }
 
@@ -149,6 +152,9 @@ func (m *machine) addTodo(t *rapid.T) {
 			c.After = append(c.After, m.todoOf(t))
 		}
 	}
+	if rapid.IntRange(0, 3).Draw(t, "writes") == 0 {
+		c.Write = []string{"site/**"}
+	}
 	if rapid.IntRange(0, 4).Draw(t, "exclude") == 0 {
 		c.Excluded = []string{rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "excluded")}
 	}
@@ -225,6 +231,7 @@ func (m *machine) openTurn(t *rapid.T) {
 		m.turns++
 		c.Turn = "t" + strconv.Itoa(m.turns)
 	}
+	c.Workspace = m.workspace(t, a)
 	if rapid.IntRange(0, 3).Draw(t, "another session") == 0 {
 		c.Session = "s" + strconv.Itoa(rapid.IntRange(1, 3).Draw(t, "session"))
 	}
@@ -236,7 +243,7 @@ func (m *machine) tick(t *rapid.T) {
 	a := rapid.SampledFrom(m.at.agents["site"]).Draw(t, "agent").ID
 	m.turns++
 	turn := "t" + strconv.Itoa(m.turns)
-	out, err := m.try(t, &kernel.OpenTurn{Goal: "site", Agent: a, Turn: turn, Claim: true}, cli())
+	out, err := m.try(t, &kernel.OpenTurn{Goal: "site", Agent: a, Turn: turn, Claim: true, Workspace: workspaceOf(a)}, cli())
 	if err != nil || out["lease"] == nil {
 		return
 	}
@@ -255,10 +262,13 @@ func (m *machine) tick(t *rapid.T) {
 	default:
 		return
 	}
+	if err == nil && rapid.IntRange(0, 4).Draw(t, "dies before it pays") == 0 {
+		return
+	}
 	if err != nil {
 		t.Fatalf("a tick of %s cannot %s its own todo: %v", a, end, err)
 	}
-	if _, err := m.try(t, &kernel.SpendSlot{Goal: "site", Agent: a, Turn: turn}, cli()); err != nil {
+	if _, err := m.try(t, &kernel.SpendSlot{Goal: "site", Agent: a, Turn: turn}, cli()); err != nil && out["kind"] == "deliver" {
 		t.Fatalf("a tick of %s cannot pay with the slot that is reserved for it: %v", a, err)
 	}
 }
@@ -397,6 +407,9 @@ func (m *machine) goalVerb(t *rapid.T) {
 
 func (m *machine) session(t *rapid.T) {
 	id := "s" + strconv.Itoa(rapid.IntRange(1, 3).Draw(t, "session"))
+	if rapid.Bool().Draw(t, "the usual session") {
+		id = "cli:" + m.agentOf(t)
+	}
 	if rapid.Bool().Draw(t, "open") {
 		m.try(t, &kernel.OpenSession{Goal: "site", Agent: m.agentOf(t), Session: id}, m.by(t, kernel.ByCLI))
 	} else {

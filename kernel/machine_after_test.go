@@ -101,10 +101,11 @@ func (m *machine) passed(t *rapid.T, name string, before *rows, cmd kernel.Comma
 	case *kernel.OpenTurn:
 		agent, _ := out["agent_id"].(string)
 		m.leased(c.Goal, agent, c.Turn, todoOf(out), out)
+		m.opened(t, name, before, c, out)
 		if todoOf(out) != "" {
 			ungated(c.Goal, agent, todoOf(out))
 		}
-		free := out["kind"] == "monitor" || out["kind"] == "repair" // they run without a slot
+		free := slices.Contains([]any{"monitor", "repair", "settle", "replan"}, out["kind"]) // they run without a slot
 		if out["should_run"] == true && !free && !slices.ContainsFunc(m.at.reserves, func(v *kernel.Reservation) bool { return v.Goal == c.Goal && v.Agent == agent }) {
 			t.Fatalf("%s acts without a reserved slot", name)
 		}

@@ -90,7 +90,7 @@ func (m *machine) begin(t *rapid.T, st store.Store) {
 	allowed := rapid.IntRange(1, 4).Draw(t, "allowed")
 	handoff := rapid.SampledFrom([]string{"soft", "soft", "strict"}).Draw(t, "handoff")
 	agents := []string{"ann", "bob", "cyd", "dee"}[:rapid.IntRange(2, 4).Draw(t, "agents")]
-	m.try(t, &kernel.CreateGoal{Goal: "site", Objective: "Ship the page", Agents: agents, Allowed: &allowed, Handoff: handoff}, cli())
+	m.try(t, &kernel.CreateGoal{Goal: "site", Objective: "Ship the page", Agents: agents, Allowed: &allowed, Handoff: handoff, Repo: siteRepo}, cli())
 	m.try(t, &kernel.CreateGoal{Goal: "blog", Objective: "Write", Agents: []string{"ann"}}, cli())
 	for range rapid.IntRange(0, 5).Draw(t, "first todos") {
 		m.addTodo(t)
@@ -228,7 +228,7 @@ func (m *machine) invariants(t *rapid.T) {
 	if err := m.at.checkDerived(); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.at.checkPayments(m.steady()); err != nil {
+	if err := errors.Join(m.at.checkPayments(m.steady()), m.at.checkDebts()); err != nil {
 		t.Fatal(err)
 	}
 	for id, g := range m.at.gates {
@@ -282,7 +282,7 @@ func (m *machine) decides(t *rapid.T, g *kernel.Goal, agent string) {
 		if r.Steady() != m.steady() {
 			t.Fatalf("the steady time is %d, want %d", r.Steady(), m.steady())
 		}
-		rule, todo := m.at.verdict(g, agent, m.steady(), m.now)
+		rule, todo := m.at.verdict(g, kernel.Caller{Agent: agent, Goal: g.ID}, m.steady(), m.now)
 		if d.Rule != rule || selected(d) != todo {
 			t.Fatalf("%s in %s gets %s %q, the table says %s %q\n%s", agent, g.ID, d.Rule, selected(d), rule, todo, asJSON(d))
 		}
@@ -292,6 +292,9 @@ func (m *machine) decides(t *rapid.T, g *kernel.Goal, agent string) {
 		spent, own, others := m.at.allowance(g, agent, m.steady())
 		if q := d.Quota; q.Spent != spent || q.Held != own || q.Reserved != others {
 			t.Fatalf("the quota of %s is %+v, a recount gives %d spent, %d own, %d others'", agent, q, spent, own, others)
+		}
+		if err := m.placed(r, g, agent); err != nil {
+			t.Fatal(err)
 		}
 		return m.twin(t, tx, g, agent, d)
 	})

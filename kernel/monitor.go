@@ -54,12 +54,14 @@ func (c *PollMonitor) decide(r *reader, e *env) (*decided, error) {
 	n.Evidence = keepLast(append(slices.Clone(v.Evidence), ids...), evidenceKeep)
 	w.Checked, w.Hash = e.now, or(c.Hash, w.Hash)
 	w.NextDue = orInt(c.NextDue, e.now+w.Cadence)
-	w.Unchanged++
+	if w.Unchanged++; w.Unchanged == 1 {
+		w.Since = e.now
+	}
 	run := &Run{Seq: r.Counts(g.ID).Runs + 1, Goal: g.ID, Agent: a.ID, Turn: c.Turn, Todo: v.ID, Classification: "monitor_unchanged", Outcome: SurfaceOnly, Note: c.Note, Evidence: ids, At: e.now}
 	result := todoResult(&n)
 	result["successor_todo_ids"] = []string{}
 	if c.Material {
-		w.Unchanged = 0
+		w.Unchanged, w.Since = 0, 0
 		run.Classification, run.Outcome, run.Accountable = "monitor_material_change", Progress, true
 		if c.Next != "" {
 			s, err := (&AddTodo{Goal: g.ID, Title: c.Next, Priority: prio(v.Priority), Excluded: v.Excluded}).todo(r, g, e)
@@ -70,10 +72,18 @@ func (c *PollMonitor) decide(r *reader, e *env) (*decided, error) {
 			events = append(events, Event{Type: TodoAdded, Goal: g.ID, Subject: s.ID, Todo: s})
 			events = append(events, r.askScopes(e, s, a.ID)...)
 			result["successor_todo_ids"] = []string{s.ID}
+			for _, o := range r.Obligations(g.ID, a.ID) {
+				if o.Subject == v.ID && (replans{r}).notRunnable(o, s) == "" {
+					events = append(events, o.met(e, "todo:"+s.ID))
+				}
+			}
 		}
 	}
 	events = append(events, Event{Type: MonitorPolled, Goal: g.ID, Subject: v.ID, Todo: &n})
 	events = append(events, r.record(run, turn)...)
+	if w.Unchanged == monitorLooks && w.Bound != "watch_only" {
+		events = append(events, replans{r}.oblige(g.ID, a.ID, CauseMonitor, v.ID, rfc3339(w.Since), e.now)...)
+	}
 	if turn != nil && !c.Material && turn.Status == TurnLive {
 		events = append(events, r.quiet(e, turn)...)
 	}

@@ -38,6 +38,13 @@ const (
 	tblGateOpen  = "qo" // goal, severity, created, gate
 	tblEvidence  = "e"  // goal, number
 	tblTurn      = "u"  // goal, agent, turn
+	tblUnsettled = "us" // goal, agent, opened, turn: said act, may have something left to settle
+	tblOwed      = "ow" // goal, agent, message: an answer that is owed
+	tblReplan    = "ob" // goal, agent, obligation
+	tblReplanDue = "oo" // goal, agent, since, obligation: open ones
+	tblTree      = "tr" // goal, working tree, agent, session
+	tblStall     = "np" // goal, todo, agent -> turns without progress in a row
+	tblPace      = "rn" // goal, agent -> accountable runs since the last review
 	tblRun       = "w"  // goal, seq
 	tblRunOwed   = "wu" // goal, agent, seq: accountable and unpaid
 	tblReserve   = "rv" // goal, agent

@@ -25,6 +25,10 @@ type rows struct {
 	gates    map[string]*kernel.Gate
 	asked    []*kernel.Gate // oldest first
 	turns    []*kernel.Turn
+	sessions []*kernel.Session
+	owed     []*kernel.Owed
+	replans  []*kernel.Obligation
+	counted  *counted
 	runs     map[string]*kernel.Run // goal/seq
 	spends   []*kernel.Spend
 	reserves []*kernel.Reservation
@@ -46,7 +50,7 @@ func readRows(st store.Store) (*rows, error) {
 	s := &rows{
 		raw: map[string]string{}, goals: map[string]*kernel.Goal{}, agents: map[string][]*kernel.Agent{}, todos: map[string]*kernel.Todo{},
 		claims: map[string]*kernel.Claim{}, gates: map[string]*kernel.Gate{}, runs: map[string]*kernel.Run{}, counts: map[string]kernel.Counts{},
-		evidence: map[string]uint64{}, released: map[string]bool{}, lastEnd: map[string]string{},
+		evidence: map[string]uint64{}, counted: newCounted(), released: map[string]bool{}, lastEnd: map[string]string{},
 		decided: map[string]int{}, answerAt: map[string]int{}, claimAt: map[string]int{},
 	}
 	var keys []string
@@ -119,6 +123,18 @@ func (s *rows) row(key []string, val []byte) (err error) {
 		var t *kernel.Turn
 		t, err = parse[kernel.Turn](val)
 		s.turns = append(s.turns, t)
+	case "s":
+		var v *kernel.Session
+		v, err = parse[kernel.Session](val)
+		s.sessions = append(s.sessions, v)
+	case "ow":
+		var v *kernel.Owed
+		v, err = parse[kernel.Owed](val)
+		s.owed = append(s.owed, v)
+	case "ob":
+		var v *kernel.Obligation
+		v, err = parse[kernel.Obligation](val)
+		s.replans = append(s.replans, v)
 	case "w":
 		var r *kernel.Run
 		r, err = parse[kernel.Run](val)
@@ -163,6 +179,7 @@ func (s *rows) events() error {
 		sum := sha256.Sum256([]byte(raw))
 		prev = hex.EncodeToString(sum[:])
 		for _, e := range rec.Events {
+			s.counted.event(&e)
 			place++
 			if err := votes.see(rec, &e); err != nil {
 				return err

@@ -207,6 +207,13 @@ func TestDecisionIsSmall(t *testing.T) {
 			}
 		}
 		w.do(&kernel.ConfigureGoal{Goal: "site", Objective: &title}, owner())
+		agent := strings.Repeat("a", 80)
+		d := w.decide(agent)
+		d.Lost = nil // the reasons are for people who ask why
+		if n := len(asJSON(d)); d.Rule != "R05" || n >= 4096 {
+			t.Errorf("%s: the replan has %d bytes", name, n)
+		}
+		w.do(&kernel.AddTodo{Goal: "site", Agent: agent, Title: "another way", Obligation: d.Replan.ID}, cli())
 		for _, turn := range []string{"", strings.Repeat("t", 120)} {
 			err := w.k.Read(t.Context(), func(r *kernel.Reader) error {
 				d, err := r.Decide(kernel.Caller{Goal: "site", Agent: strings.Repeat("a", 80), Turn: turn})

@@ -29,7 +29,7 @@ func (c *OpenSession) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	ev, err := r.seeSession(e, g.ID, a.ID, id, c.Host, c.HostSession, "")
+	ev, err := r.seeSession(e, g.ID, a.ID, id, c.Host, c.HostSession, "", "")
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +38,10 @@ func (c *OpenSession) decide(r *reader, e *env) (*decided, error) {
 }
 
 // seeSession opens a session or notes that it is alive, with turn as its newest.
-func (r *Reader) seeSession(e *env, goal, agent, id, host, hostSession, turn string) (*Event, error) {
+func (r *Reader) seeSession(e *env, goal, agent, id, host, hostSession, turn, tree string) (*Event, error) {
 	s := r.Session(goal, id)
 	if s == nil || s.State == "closed" {
-		n := &Session{ID: id, Goal: goal, Agent: agent, Host: host, HostSession: hostSession, Mode: "attached", State: "open", Turn: turn, Opened: e.now, Seen: e.now}
+		n := &Session{ID: id, Goal: goal, Agent: agent, Host: host, HostSession: hostSession, Mode: "attached", State: "open", Turn: turn, Tree: tree, Opened: e.now, Seen: e.now}
 		return &Event{Type: SessionOpened, Goal: goal, Subject: id, Session: n}, nil
 	}
 	if s.Agent != agent {
@@ -53,6 +53,7 @@ func (r *Reader) seeSession(e *env, goal, agent, id, host, hostSession, turn str
 	if turn != "" {
 		n.Turn = turn
 	}
+	n.Tree = or(tree, s.Tree)
 	return &Event{Type: SessionSeen, Goal: goal, Subject: id, Session: &n}, nil
 }
 

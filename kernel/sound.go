@@ -26,6 +26,8 @@ func (v *Base) sound() bool {
 func (v *Pruned) sound() bool { return v.Upto > 0 }
 
 func (v *Reservation) sound() bool { return v.Agent != "" }
+func (v *Owed) sound() bool        { return v.ID != "" && v.Agent != "" }
+func (v *Obligation) sound() bool  { return v.ID != "" && v.Agent != "" && v.Cause != "" }
 func (v *keyRow) sound() bool      { return v.Payload != "" && v.Seq > 0 }
 
 func (v *Todo) sound() bool {
@@ -71,5 +73,6 @@ func (e *Event) sound() bool {
 		(e.Evidence == nil || e.Evidence.sound()) && (e.Turn == nil || e.Turn.sound()) && (e.Run == nil || e.Run.sound()) &&
 		(e.Reservation == nil || e.Reservation.sound()) && (e.Pruned == nil || e.Pruned.sound()) && (e.Base == nil || e.Base.sound()) && (e.Spend == nil || e.Spend.sound()) && (e.Person == nil || e.Person.sound()) &&
 		(e.Grant == nil || e.Grant.sound()) && (e.Principal == nil || e.Principal.sound()) && (e.LinkCode == nil || e.LinkCode.sound()) &&
-		(e.Role == nil || e.Role.sound()) && (e.Binding == nil || e.Binding.sound())
+		(e.Role == nil || e.Role.sound()) && (e.Binding == nil || e.Binding.sound()) &&
+		(e.Owed == nil || e.Owed.sound()) && (e.Replan == nil || e.Replan.sound())
 }

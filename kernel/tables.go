@@ -58,7 +58,7 @@ func (t *tables) apply(e *Event) {
 		t.put(v, tblAgent, v.Goal, v.ID)
 	}
 	if v := e.Session; v != nil {
-		t.put(v, tblSession, v.Goal, v.ID)
+		applySession(t, v)
 	}
 	if v := e.Evidence; v != nil {
 		n, _ := evidenceNumber(v.ID)
@@ -75,10 +75,10 @@ func (t *tables) apply(e *Event) {
 		t.applyGate(e, v)
 	}
 	if v := e.Turn; v != nil {
-		t.put(v, tblTurn, v.Goal, v.Agent, v.ID)
+		applyTurn(t, v)
 	}
 	if v := e.Run; v != nil {
-		t.applyRun(v)
+		t.applyRun(e, v)
 	}
 	if v := e.Reservation; v != nil {
 		t.applyReservation(v)
@@ -103,6 +103,12 @@ func (t *tables) apply(e *Event) {
 		t.put(v, tblBase)
 	}
 	applyPeople(t, e)
+	if v := e.Owed; v != nil {
+		applyOwed(t, v)
+	}
+	if v := e.Replan; v != nil {
+		applyReplan(t, v)
+	}
 }
 
 func (t *tables) applyReservation(v *Reservation) {
@@ -122,8 +128,11 @@ func (t *tables) applyReservation(v *Reservation) {
 	}
 }
 
-func (t *tables) applyRun(v *Run) {
+func (t *tables) applyRun(e *Event, v *Run) {
 	t.put(v, tblRun, v.Goal, store.U64(v.Seq))
+	if e.Type == RunRecorded {
+		applyPace(t, v)
+	}
 	if v.Accountable && !v.Spent {
 		t.mark("", tblRunOwed, v.Goal, v.Agent, store.U64(v.Seq))
 	} else {
@@ -213,6 +222,9 @@ func (t *tables) endTodo(v *Todo) {
 	for gate := range t.Blocks(v.Goal, v.ID) {
 		t.del(tblBlock, v.Goal, v.ID, gate)
 		t.del(tblBlockBack, v.Goal, gate, v.ID)
+	}
+	for _, agent := range t.lastParts(store.Under(memberMax, tblStall, v.Goal, v.ID)) {
+		t.del(tblStall, v.Goal, v.ID, agent)
 	}
 }
 

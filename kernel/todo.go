@@ -26,6 +26,8 @@ type AddTodo struct {
 	WatchOnly    bool     `json:"watch_only,omitempty"`
 	Validation   []string `json:"validation,omitempty"`
 	Note         string   `json:"note,omitempty"`
+	// Obligation is a replan of the agent that this settles.
+	Obligation string `json:"replan_obligation_id,omitempty"`
 }
 
 // Name implements Command.
@@ -50,7 +52,12 @@ func (c *AddTodo) decide(r *reader, e *env) (*decided, error) {
 	for _, ev := range events[1:] {
 		result["gate_id"] = ev.Subject // the newest gate it waits for
 	}
-	return &decided{changed: true, events: events, result: result}, nil
+	met, err := replans{r}.metByTodo(e, by, c.Obligation, v, events)
+	if err != nil {
+		return nil, err
+	}
+	events = append(events, met...)
+	return &decided{changed: true, events: events, result: withMet(result, met)}, nil
 }
 
 func todoResult(v *Todo) map[string]any {

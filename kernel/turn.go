@@ -18,8 +18,11 @@ type OpenTurn struct {
 	Host         string   `json:"host,omitempty"`
 	HostSession  string   `json:"host_session,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"`
-	Claim        bool     `json:"claim,omitempty"`
-	LeaseMS      int64    `json:"lease_ms,omitempty"`
+	// Workspace is where the caller works; without it write work of a goal with
+	// several agents and a repository is not given out.
+	Workspace *Workspace `json:"workspace,omitempty"`
+	Claim     bool       `json:"claim,omitempty"`
+	LeaseMS   int64      `json:"lease_ms,omitempty"`
 }
 
 // Name implements Command.
@@ -28,11 +31,11 @@ func (*OpenTurn) Name() string { return "turn.open" }
 func (c *OpenTurn) turnKey() (string, string, string, string) { return c.Goal, c.Agent, c.Turn, "" }
 
 func (c *OpenTurn) decide(r *reader, e *env) (*decided, error) {
-	err := firstErr(checkToken("turn_id", c.Turn, 120), checkLease(c.LeaseMS), checkText("host", c.Host, 80, false), checkText("host session", c.HostSession, 200, false))
+	err := firstErr(checkToken("turn_id", c.Turn, 120), checkLease(c.LeaseMS), checkText("host", c.Host, 80, false), checkText("host session", c.HostSession, 200, false), c.Workspace.check())
 	if err != nil {
 		return nil, err
 	}
-	d, err := r.Decide(Caller{Goal: c.Goal, Agent: c.Agent, Capabilities: c.Capabilities, Turn: c.Turn})
+	d, err := r.Decide(Caller{Goal: c.Goal, Agent: c.Agent, Capabilities: c.Capabilities, Turn: c.Turn, Session: c.Session, Workspace: c.Workspace})
 	if err != nil {
 		return nil, err
 	}
@@ -77,19 +80,12 @@ func (c *OpenTurn) session(r *reader, e *env, d *Decision, sid string) ([]Event,
 	if err := checkToken("session_id", sid, 120); err != nil {
 		return nil, err
 	}
-	var out []Event
-	if s := r.Session(d.Goal, sid); s != nil && s.Turn != "" && s.Turn != c.Turn {
-		if old := r.Turn(d.Goal, s.Agent, s.Turn); old != nil && old.Status == TurnLive {
-			n := *old
-			n.Status, n.Outcome, n.Closed = TurnClosed, "replaced", e.now
-			out = append(out, Event{Type: TurnChanged, Goal: d.Goal, Subject: n.ID, Turn: &n})
-			// Its writeback stays payable; its reserved slot goes back.
-			if v := get[Reservation](r, tblReserve, d.Goal, s.Agent); v != nil && v.Turn == n.ID {
-				out = append(out, releaseSlot(v))
-			}
-		}
+	out := c.retire(turns{r}, e, d, sid)
+	tree := c.Workspace.tree()
+	if tree != "" && treeTaken(r, d.Goal, d.Agent, tree) {
+		tree = "" // who comes second does not make the tree shared
 	}
-	ev, err := r.seeSession(e, d.Goal, d.Agent, sid, c.Host, c.HostSession, c.Turn)
+	ev, err := r.seeSession(e, d.Goal, d.Agent, sid, c.Host, c.HostSession, c.Turn, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +100,11 @@ func (c *OpenTurn) act(r *reader, e *env, d *Decision, t *Turn, out *decided, si
 		todo = d.Selected.ID
 	}
 	res, err := r.reserve(e, g, d.Agent, c.Turn, todo, t.Until)
-	if free := d.Kind == "repair" || d.Kind == "monitor"; err != nil && !free {
-		return err // a repair or a look needs no slot to run, only to be paid
+	if free := slices.Contains([]string{"repair", "monitor", "settle", "replan"}, d.Kind); err != nil && !free {
+		return err // these need no slot to run, only to be paid
 	}
 	out.events = append(out.events, res...)
-	if d.Kind != "deliver" {
+	if d.Kind != "deliver" && (d.Settle == nil || !d.Settle.Claim) {
 		return nil
 	}
 	if d.Rule == "R09" {
@@ -128,7 +124,9 @@ func (c *OpenTurn) act(r *reader, e *env, d *Decision, t *Turn, out *decided, si
 	if !c.Claim {
 		return nil
 	}
-	d.Contract.CLI.Next = d.Contract.CLI.Next[1:] // it is claimed with this
+	if d.Kind == "deliver" {
+		d.Contract.CLI.Next = d.Contract.CLI.Next[1:] // it is claimed with this
+	}
 	n, taking := take(e, r.Todo(d.Goal, todo), old, d.Agent, sid, c.LeaseMS)
 	t.Generation, t.Until = n.Generation, n.Until
 	d.Selected.ClaimedBy, d.Lease = d.Agent, n.lease(e)
@@ -229,7 +227,7 @@ func (c *Refresh) decide(r *reader, e *env) (*decided, error) {
 
 // record is the events of a new run and its mark on the turn.
 func (r *Reader) record(run *Run, turn *Turn) []Event {
-	out := []Event{{Type: RunRecorded, Goal: run.Goal, Subject: utoa(run.Seq), Run: run}}
+	out := append([]Event{{Type: RunRecorded, Goal: run.Goal, Subject: utoa(run.Seq), Run: run}}, replans{r}.owedReplan(run)...)
 	if turn != nil && run.Accountable {
 		n := *turn
 		n.Writeback = run.Seq

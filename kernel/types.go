@@ -65,6 +65,7 @@ type Session struct {
 	Mode        string `json:"mode"`  // attached, managed
 	State       string `json:"state"` // open, closed
 	Turn        string `json:"turn,omitempty"`
+	Tree        string `json:"tree,omitempty"` // digest of the working tree it is in
 	Opened      int64  `json:"opened"`
 	Seen        int64  `json:"seen"`
 }
@@ -124,6 +125,7 @@ type Watch struct {
 	Checked   int64  `json:"last_checked,omitempty"`
 	Hash      string `json:"last_hash,omitempty"`
 	Unchanged int    `json:"unchanged,omitempty"`
+	Since     int64  `json:"unchanged_since,omitempty"` // first of the unchanged looks
 }
 
 // DoneInfo is how a todo ended.
@@ -292,10 +294,16 @@ type Turn struct {
 	Todo       string `json:"todo,omitempty"`
 	Generation uint64 `json:"generation,omitempty"` // of the claim taken in it
 	Status     string `json:"status"`               // live, closed
-	Outcome    string `json:"outcome,omitempty"`    // answered, spent, replaced
-	Until      int64  `json:"until_steady"`
-	Writeback  uint64 `json:"writeback,omitempty"` // last accountable run of it
-	Spent      bool   `json:"spent,omitempty"`
+	// Outcome of a closed one: answered, quiet, spent, or how it ended without
+	// that: replaced, session_closed, lease_ended, lease_lost.
+	Outcome string `json:"outcome,omitempty"`
+	// Heir is the turn that took over its claim; Settled says that nothing of it
+	// is left to settle.
+	Heir      string `json:"heir,omitempty"`
+	Settled   bool   `json:"settled,omitempty"`
+	Until     int64  `json:"until_steady"`
+	Writeback uint64 `json:"writeback,omitempty"` // last accountable run of it
+	Spent     bool   `json:"spent,omitempty"`
 	// Drive is set while, and after, loopx turn run carries the turn through.
 	Drive  *Drive `json:"drive,omitempty"`
 	Opened int64  `json:"opened"`

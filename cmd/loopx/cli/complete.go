@@ -23,6 +23,7 @@ func todoComplete(a *app) *cobra.Command {
 		_ = f.MarkHidden("claimed-by")
 		f.StringArrayVar(&proof, "evidence", nil, "proof, for example check:TEXT; may be repeated")
 		f.StringVar(&c.Note, "note", "", "note")
+		f.StringVar(&c.Obligation, "replan-obligation-id", "", "replan that this settles")
 		f.BoolVar(&c.NoFollowup, "no-follow-up", false, "nothing follows")
 		f.StringVar(&c.Next, "next-agent-todo", "", "title of a new todo that follows")
 		f.StringArrayVar(&c.Successors, "successor-todo-id", nil, "existing todo that follows; may be repeated")

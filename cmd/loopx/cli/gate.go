@@ -39,6 +39,7 @@ func gateOpen(a *app) *cobra.Command {
 		f.StringVar(&c.Fallback, "fallback", "", "what goes on meanwhile, in words")
 		f.StringArrayVar(&proof, "evidence", nil, "proof for the person; may be repeated")
 		f.StringVar(&askOf, "ask", "", "who is asked, never wider than the goal says: "+askUsage)
+		f.StringVar(&c.Obligation, "replan-obligation-id", "", "replan that this question settles")
 		f.StringVar(&c.Scope, "scope", "", "what an approval approves, kind:granularity:key; goal-wide ones stand for 30 days")
 	}, func() error {
 		c.Goal, c.Agent = s.goal, s.agent

@@ -76,7 +76,7 @@ func whyCmd(a *app) *cobra.Command {
 		f.StringVar(&todo, "todo-id", "", "only about this todo")
 		f.StringArrayVar(&t.caps, "available-capability", nil, "what the agent can do now; may be repeated")
 	}, func() error {
-		raw, err := a.query(&view.ShouldRun{Caller: kernel.Caller{Goal: t.goal, Agent: t.agent, Capabilities: t.caps, Why: true}})
+		raw, err := a.query(&view.ShouldRun{Caller: t.why()})
 		if err != nil {
 			return err
 		}
@@ -118,4 +118,11 @@ func whyCmd(a *app) *cobra.Command {
 			return text
 		})
 	})
+}
+
+// why is the caller who also wants to know what was not chosen.
+func (t *turnArgs) why() kernel.Caller {
+	c := t.caller()
+	c.Why = true
+	return c
 }

@@ -47,6 +47,11 @@ func (a *app) hostSession() (host, session string) {
 	return "", ""
 }
 
+// caller is who asks for a decision.
+func (t *turnArgs) caller() kernel.Caller {
+	return kernel.Caller{Goal: t.goal, Agent: t.agent, Capabilities: t.caps, Session: t.sessionID(), Workspace: whereAmI()}
+}
+
 func (t *turnArgs) sessionID() string {
 	if t.session == "" && t.host != "" && t.hostSession != "" {
 		return t.host + ":" + t.hostSession
@@ -63,7 +68,7 @@ func quotaShouldRun(a *app) *cobra.Command {
 		if t.turn != "" {
 			return a.openTurn(&t, false)
 		}
-		raw, err := a.query(&view.ShouldRun{Caller: kernel.Caller{Goal: t.goal, Agent: t.agent, Capabilities: t.caps}})
+		raw, err := a.query(&view.ShouldRun{Caller: t.caller()})
 		if err != nil {
 			return err
 		}
@@ -92,7 +97,7 @@ func (a *app) openTurn(t *turnArgs, claim bool) error {
 	}
 	rec, err := a.do(&kernel.OpenTurn{
 		Goal: t.goal, Agent: t.agent, Turn: t.turn, Session: t.sessionID(), Host: t.host, HostSession: t.hostSession,
-		Capabilities: t.caps, Claim: claim, LeaseMS: ms,
+		Capabilities: t.caps, Claim: claim, LeaseMS: ms, Workspace: whereAmI(),
 	}, t.agent, t.turn)
 	if err != nil {
 		return err
@@ -125,10 +130,14 @@ func (p *printer) decisionText(raw []byte, turn string) string {
 	if json.Unmarshal(raw, &d) != nil {
 		return "the answer does not fit this version of loopx\n"
 	}
-	word := map[string]string{"deliver": "run", "ask": "wait for a person", "wait": "wait", "plan": "plan", "stop": "stop"}[d.Kind]
+	word := map[string]string{"deliver": "run", "ask": "wait for a person", "wait": "wait", "plan": "plan", "stop": "stop",
+		"reply": "answer a message", "settle": "settle an earlier turn", "replan": "change the plan", "repair": "repair", "monitor": "look"}[d.Kind]
 	rows := [][]string{{"Decision", p.bold(word) + " (" + d.Rule + ")"}, {"Why", show(d.Reason, 200)}}
 	if d.Selected != nil {
 		rows = append(rows, []string{"Todo", d.Selected.ID + "  " + prio(d.Selected.Priority) + "  " + show(d.Selected.Title, 60)})
+	}
+	if d.Kind == "reply" || d.Kind == "settle" || d.Kind == "replan" || d.Kind == "repair" {
+		rows = append(rows, []string{"Do", show(d.Contract.Agent.Instruction, 300)})
 	}
 	for _, g := range d.Contract.User.Ask {
 		rows = append(rows, []string{"Needs you", g.Code + " " + show(g.Question, 60)})
@@ -202,7 +211,7 @@ func quotaStatus(a *app) *cobra.Command {
 func refreshCmd(a *app) *cobra.Command {
 	var t todoRef
 	var proof []string
-	var recommended string
+	var recommended, class string
 	c := &kernel.Refresh{}
 	return a.verbOf("refresh-state", "", func(f *pflag.FlagSet) {
 		a.todoFlags(f, &t)
@@ -210,6 +219,7 @@ func refreshCmd(a *app) *cobra.Command {
 		f.StringVar(&c.Outcome, "delivery-outcome", "", "outcome_progress, primary_goal_outcome, outcome_gap or surface_only (default)")
 		f.StringVar(&c.Next, "next-action", "", "what comes next, in words")
 		f.StringVar(&recommended, "recommended-action", "", "the same as --next-action")
+		f.StringVar(&class, "progress-result-class", "", "advanced, unchanged or blocked; the last two say that nothing moved (outcome_gap)")
 		f.StringVar(&c.Note, "note", "", "note")
 		f.StringArrayVar(&proof, "evidence", nil, "proof, for example check:TEXT; may be repeated")
 		a.acceptUnused(f, refreshFlags)
@@ -219,6 +229,9 @@ func refreshCmd(a *app) *cobra.Command {
 			c.Next = recommended
 		}
 		var err error
+		if c.Outcome, err = outcomeOf(class, c.Outcome); err != nil {
+			return err
+		}
 		if c.Evidence, err = evidence(proof); err != nil {
 			return err
 		}
@@ -230,4 +243,18 @@ func refreshCmd(a *app) *cobra.Command {
 			return said(rec, resultOf(rec, "agent_id")+" wrote back: "+strings.ReplaceAll(resultOf(rec, "delivery_outcome"), "_", " "))
 		})
 	})
+}
+
+// outcomeOf joins the reference's class of a result with the delivery outcome.
+func outcomeOf(class, outcome string) (string, error) {
+	switch class {
+	case "unchanged", "blocked":
+		if outcome == kernel.Progress || outcome == kernel.PrimaryOutcome {
+			return "", kernel.Errorf(kernel.Invalid, "bad_result_class", "a result that is %s is no %s", class, outcome)
+		}
+		return kernel.OutcomeGap, nil
+	case "", "advanced", "exploration_exhausted", "no_followup":
+		return outcome, nil
+	}
+	return "", kernel.Errorf(kernel.Invalid, "bad_result_class", "--progress-result-class %q must be advanced, unchanged or blocked", show(class, 40))
 }

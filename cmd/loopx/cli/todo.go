@@ -135,6 +135,7 @@ func todoSupersede(a *app) *cobra.Command {
 	return a.verbOf("supersede", "replace a todo by another that inherits what guards it", func(f *pflag.FlagSet) {
 		a.todoFlags(f, &t)
 		f.StringVar(&c.Next, "next-agent-todo", "", "title of the new todo")
+		f.StringVar(&c.Obligation, "replan-obligation-id", "", "replan that this settles")
 		f.StringVar(&reason, "reason", "", "why")
 		f.StringVar(&note, "note", "", "the same as --reason")
 		a.acceptUnused(f, todoFlags)

@@ -45,6 +45,7 @@ func todoAdd(a *app) *cobra.Command {
 		f.StringVar(&x.target, "target-key", "", "of a monitor: what is looked at")
 		f.StringVar(&x.altTarget, "monitor-target-key", "", "")
 		f.StringVar(&x.cmd.Note, "note", "", "note")
+		f.StringVar(&x.cmd.Obligation, "replan-obligation-id", "", "replan that this todo settles")
 		f.StringVar(&x.validationJSON, "validation-command-json", "", "program that must pass before completion, as a JSON array")
 		f.StringVar(&x.validation, "validation-command", "", "the same, as words without quotes")
 		f.StringArrayVar(&x.cmd.Scopes, "needs-scope", nil, "approval it needs, kind:granularity:key (publish:goal:website); may be repeated")
@@ -175,7 +176,7 @@ func (x *addArgs) program(rest []string) ([]string, error) {
 
 // addGate is the reference's way to open a gate.
 func (a *app) addGate(x *addArgs, question, why string, p *int) error {
-	c := &kernel.OpenGate{Goal: x.goal, Agent: x.agent, Question: question, Why: why, Severity: p, LaneOf: x.blocksAgent, WholeGoal: x.global}
+	c := &kernel.OpenGate{Goal: x.goal, Agent: x.agent, Question: question, Why: why, Severity: p, LaneOf: x.blocksAgent, WholeGoal: x.global, Obligation: x.cmd.Obligation}
 	if x.unblocks != "" {
 		c.Todos = []string{x.unblocks}
 	}

@@ -183,7 +183,7 @@ func (w *waitArgs) look(ctx context.Context, a *app) (seen, error) {
 }
 
 func (w *waitArgs) lookAtWork(ctx context.Context, a *app, svc view.Service) (seen, error) {
-	raw, err := svc.Query(ctx, &view.ShouldRun{Caller: kernel.Caller{Goal: w.goal, Agent: w.agent, Capabilities: w.caps}})
+	raw, err := svc.Query(ctx, &view.ShouldRun{Caller: w.caller()})
 	if err != nil {
 		return seen{}, err
 	}
