@@ -21,14 +21,19 @@ func newAdapter(c ConnectionConfig, getenv func(string) string, private func() [
 	var err error
 	switch chat.Platform(c.Platform) {
 	case chat.Slack:
-		var app, bot chat.Secret
-		if app, err = token("app token", c.AppTokenEnv, c.AppTokenFile); err != nil {
+		var app, signing, bot chat.Secret
+		if c.calls() {
+			signing, err = token("signing secret", c.SigningSecretEnv, c.SigningSecretFile)
+		} else {
+			app, err = token("app token", c.AppTokenEnv, c.AppTokenFile)
+		}
+		if err != nil {
 			return nil, err
 		}
 		if bot, err = token("bot token", c.BotTokenEnv, c.BotTokenFile); err != nil {
 			return nil, err
 		}
-		a, err = slack.New(slack.Config{Name: c.Name, AppToken: app, BotToken: bot, BaseURL: c.BaseURL, Sim: sim, Logger: log})
+		a, err = slack.New(slack.Config{Name: c.Name, AppToken: app, SigningSecret: signing, BotToken: bot, BaseURL: c.BaseURL, Sim: sim, Logger: log})
 	case chat.Discord:
 		var bot chat.Secret
 		if bot, err = token("bot token", c.BotTokenEnv, c.BotTokenFile); err != nil {
@@ -36,11 +41,22 @@ func newAdapter(c ConnectionConfig, getenv func(string) string, private func() [
 		}
 		a, err = discord.New(discord.Config{Name: c.Name, BotToken: bot, Conversations: private, BaseURL: c.BaseURL, Sim: sim, Logger: log})
 	case chat.Lark:
-		var app chat.Secret
+		var app, key, word chat.Secret
+		if c.calls() {
+			if key, err = token("encrypt key", c.EncryptKeyEnv, c.EncryptKeyFile); err != nil {
+				return nil, err
+			}
+			if word, err = token("verification token", c.VerificationTokenEnv, c.VerificationTokenFile); err != nil {
+				return nil, err
+			}
+		}
 		if app, err = token("app secret", c.AppSecretEnv, c.AppSecretFile); err != nil {
 			return nil, err
 		}
-		a, err = lark.New(lark.Config{Name: c.Name, AppID: c.AppID, AppSecret: app, Domain: lark.Domain(c.Domain), BaseURL: c.BaseURL, Sim: sim, Logger: log})
+		a, err = lark.New(lark.Config{
+			Name: c.Name, AppID: c.AppID, AppSecret: app, EncryptKey: key, VerificationToken: word,
+			Domain: lark.Domain(c.Domain), BaseURL: c.BaseURL, Sim: sim, Logger: log,
+		})
 	}
 	if err != nil {
 		return nil, kernel.Errorf(kernel.Invalid, "bad_connection", "connection %s: %s", c.Name, err)

@@ -44,6 +44,7 @@ type Bot struct {
 	server  *api.Server
 	page    *workspace.Page
 	console *console.Console
+	hooks   *hooks
 	token   string
 	failed  chan struct{}
 
@@ -128,8 +129,14 @@ func (b *Bot) Start(ctx context.Context) (err error) {
 		}
 		b.undo("page", b.page.Stop)
 	}
+	if err := startHooks(ctx, b); err != nil {
+		return err
+	}
 	// Last: nothing arrives before it can be kept.
 	b.engine.startAdapters()
+	if b.hooks != nil {
+		b.hooks.serve(b.opt.Logger)
+	}
 	return nil
 }
 

@@ -169,6 +169,15 @@ func TestConfig(t *testing.T) {
 		"no token":        {"[[connection]]\nname = \"a\"\nplatform = \"slack\"\n", "app_token_env or app_token_file"},
 		"a stray key":     {"[[connection]]\nname = \"a\"\nplatform = \"discord\"\nbot_token_env = \"B\"\napp_id = \"x\"\n", "are for lark"},
 		"half a lark":     {"[[connection]]\nname = \"a\"\nplatform = \"lark\"\napp_id = \"x\"\n", "app_secret_env or app_secret_file"},
+		"another mode":    {one("a") + "mode = \"poll\"\n", "mode must be socket or webhook"},
+		"discord calls":   {"[[connection]]\nname = \"a\"\nplatform = \"discord\"\nbot_token_env = \"B\"\nmode = \"webhook\"\n", "is for slack and lark"},
+		"both ways":       {one("a") + "mode = \"webhook\"\nsigning_secret_env = \"W\"\n", "are for mode socket"},
+		"a stray secret":  {one("a") + "signing_secret_env = \"W\"\n", "are for mode webhook"},
+		"unsigned":        {called("a", ""), "signing_secret_env or signing_secret_file"},
+		"half a webhook":  {"[[connection]]\nname = \"a\"\nplatform = \"lark\"\napp_id = \"x\"\napp_secret_env = \"S\"\nmode = \"webhook\"\nencrypt_key_env = \"K\"\n", "verification_token_env or"},
+		"no listener":     {called("a", "signing_secret_env = \"W\"\n"), "needs listen in [webhook]"},
+		"idle listener":   {"[webhook]\nlisten = \"127.0.0.1:1\"\n" + one("a"), "there is none"},
+		"no address":      {"[webhook]\nlisten = \":80\"\n" + called("a", "signing_secret_env = \"W\"\n"), "an address and a port"},
 		"two names":       {one("a") + one("a"), "used twice"},
 		"the page's name": {one("console"), "belongs to the local page"},
 	} {
@@ -194,6 +203,11 @@ func TestConfig(t *testing.T) {
 	if _, err := New(Options{Config: c}); kernel.AsError(err) == nil || kernel.AsError(err).Code != "sim_only" {
 		t.Errorf("a simulator without --sim: %v", err)
 	}
+}
+
+// called is a connection in mode webhook.
+func called(name, more string) string {
+	return "[[connection]]\nname = \"" + name + "\"\nplatform = \"slack\"\nmode = \"webhook\"\nbot_token_env = \"B\"\n" + more
 }
 
 func one(name string) string {

@@ -18,6 +18,7 @@ import (
 // Config is config.toml in the state folder. Secrets stand in it by name only.
 type Config struct {
 	Page        PageConfig         `toml:"page"`
+	Webhook     WebhookConfig      `toml:"webhook"`
 	Connections []ConnectionConfig `toml:"connection"`
 }
 
@@ -40,9 +41,30 @@ type ConnectionConfig struct {
 	AppSecretEnv  string `toml:"app_secret_env"`
 	AppSecretFile string `toml:"app_secret_file"`
 	Domain        string `toml:"domain"`
+	// Mode is socket (default: we open a connection) or webhook (Slack and Lark
+	// call us at webhook.listen).
+	Mode string `toml:"mode"`
+	// Slack in mode webhook: what signs its requests.
+	SigningSecretEnv  string `toml:"signing_secret_env"`
+	SigningSecretFile string `toml:"signing_secret_file"`
+	// Lark in mode webhook: what encrypts and signs its requests, and the word
+	// they carry.
+	EncryptKeyEnv         string `toml:"encrypt_key_env"`
+	EncryptKeyFile        string `toml:"encrypt_key_file"`
+	VerificationTokenEnv  string `toml:"verification_token_env"`
+	VerificationTokenFile string `toml:"verification_token_file"`
 	// BaseURL points at a simulator on this machine; it needs the flag --sim.
 	BaseURL string `toml:"base_url"`
 }
+
+// calls reports whether the platform calls us.
+func (n ConnectionConfig) calls() bool { return n.Mode == modeWebhook }
+
+// Modes of a connection; empty is socket.
+const (
+	modeSocket  = "socket"
+	modeWebhook = "webhook"
+)
 
 // LoadConfig reads config.toml strictly. A missing file is an empty
 // configuration: the console surface alone.
@@ -89,19 +111,28 @@ func (c Config) check(path string) error {
 		}
 		seen[n.Name] = true
 	}
+	if msg := c.webhook(); msg != "" {
+		return configError(path, msg)
+	}
 	return nil
 }
 
 // keys says what is wrong with the keys of a connection for its platform.
 func (n ConnectionConfig) keys() string {
 	app, bot, secret := keyCount(n.AppTokenEnv, n.AppTokenFile), keyCount(n.BotTokenEnv, n.BotTokenFile), keyCount(n.AppSecretEnv, n.AppSecretFile)
-	lark := n.Platform == string(chat.Lark)
+	lark, slack := n.Platform == string(chat.Lark), n.Platform == string(chat.Slack)
 	switch {
-	case n.Platform != string(chat.Slack) && n.Platform != string(chat.Discord) && !lark:
+	case !slack && n.Platform != string(chat.Discord) && !lark:
 		return "platform must be slack, discord or lark"
-	case n.Platform == string(chat.Slack) && app != 1:
+	case n.Mode != "" && n.Mode != modeSocket && n.Mode != modeWebhook:
+		return "mode must be socket or webhook"
+	case n.calls() && !slack && !lark:
+		return "mode webhook is for slack and lark"
+	case slack && !n.calls() && app != 1:
 		return "give app_token_env or app_token_file, one of them"
-	case n.Platform != string(chat.Slack) && app != 0:
+	case slack && n.calls() && app != 0:
+		return "app_token_env and app_token_file are for mode socket"
+	case !slack && app != 0:
 		return "app_token_env and app_token_file are for slack"
 	case !lark && bot != 1:
 		return "give bot_token_env or bot_token_file, one of them"
@@ -113,6 +144,26 @@ func (n ConnectionConfig) keys() string {
 		return "app_id, app_secret_env, app_secret_file and domain are for lark"
 	case lark && n.Domain != "" && n.Domain != "feishu" && n.Domain != "lark":
 		return "domain must be feishu or lark"
+	}
+	return n.webhookKeys()
+}
+
+// webhookKeys says what is wrong with the keys that requests are checked with.
+func (n ConnectionConfig) webhookKeys() string {
+	signing, encrypt, word := keyCount(n.SigningSecretEnv, n.SigningSecretFile), keyCount(n.EncryptKeyEnv, n.EncryptKeyFile), keyCount(n.VerificationTokenEnv, n.VerificationTokenFile)
+	slack := n.Platform == string(chat.Slack)
+	switch {
+	case !n.calls() && signing+encrypt+word != 0:
+		return "signing_secret, encrypt_key and verification_token are for mode webhook"
+	case !n.calls():
+	case slack && signing != 1:
+		return "give signing_secret_env or signing_secret_file, one of them"
+	case slack && encrypt+word != 0:
+		return "encrypt_key and verification_token are for lark"
+	case !slack && (encrypt != 1 || word != 1):
+		return "give encrypt_key_env or encrypt_key_file, and verification_token_env or verification_token_file"
+	case !slack && signing != 0:
+		return "signing_secret_env and signing_secret_file are for slack"
 	}
 	return ""
 }

@@ -30,72 +30,92 @@ type phone struct {
 	see     func() []shown
 	press   func(id, label string) error
 	wait    func(ctx context.Context, cond func() bool) error
+	// callAt makes the platform call the daemon; nil where the daemon connects.
+	callAt func(address string)
 }
 
 func phones() map[string]func() phone {
 	return map[string]func() phone{
-		"slack": func() phone {
-			s := slacksim.New(slacksim.Options{People: []slacksim.Person{{ID: wei, Name: "Wei", Kind: slacksim.Member}}})
-			dm := s.DM(wei)
-			return phone{
-				config:  ConnectionConfig{Name: "work", Platform: "slack", AppTokenEnv: "A", BotTokenEnv: "B", BaseURL: s.APIURL()},
-				secrets: map[string]string{"A": s.AppToken(), "B": s.BotToken()}, close: s.Close, wait: s.Wait,
-				say: func(text string) { s.Say(wei, dm, text) },
-				see: func() (out []shown) {
-					for _, m := range s.BotMessages(dm) {
-						v := shown{id: m.TS, text: m.Shown()}
-						for _, b := range m.Buttons() {
-							v.buttons = append(v.buttons, b.Label)
-						}
-						out = append(out, v)
-					}
-					return out
-				},
-				press: func(id, label string) error { _, err := s.PressButton(wei, dm, id, label); return err },
-			}
+		"slack": slackPhone,
+		"slack by request": func() phone {
+			p := slackPhone()
+			p.config.AppTokenEnv, p.config.SigningSecretEnv, p.config.Mode = "", "W", "webhook"
+			return p
 		},
-		"discord": func() phone {
-			s := discordsim.New(discordsim.Options{})
-			dm := s.DM(discordsim.Wei)
-			return phone{
-				config:  ConnectionConfig{Name: "work", Platform: "discord", BotTokenEnv: "B", BaseURL: s.APIURL()},
-				secrets: map[string]string{"B": s.Token()}, close: s.Close, wait: s.Wait,
-				say: func(text string) { s.Say(discordsim.Wei, dm, text) },
-				see: func() (out []shown) {
-					for _, m := range s.BotMessages(dm) {
-						v := shown{id: m.ID, text: m.Shown()}
-						for _, b := range m.Buttons() {
-							v.buttons = append(v.buttons, b.Label)
-						}
-						out = append(out, v)
-					}
-					return out
-				},
-				press: func(id, label string) error { _, err := s.PressButton(discordsim.Wei, dm, id, label); return err },
-			}
+		"discord": discordPhone,
+		"lark":    func() phone { return larkPhone("cli_00000000000b0700") },
+		"lark by request": func() phone {
+			p := larkPhone("cli_00000000000b0701")
+			p.config.EncryptKeyEnv, p.config.VerificationTokenEnv, p.config.Mode = "K", "V", "webhook"
+			return p
 		},
-		"lark": func() phone {
-			// The SDK keeps its tokens by app id for the whole process.
-			s := larksim.New(larksim.Options{AppID: "cli_00000000000b0700"})
-			const who = "ou_wei"
-			dm := s.DM(who)
-			return phone{
-				config:  ConnectionConfig{Name: "work", Platform: "lark", AppID: s.AppID(), AppSecretEnv: "S", BaseURL: s.URL()},
-				secrets: map[string]string{"S": s.AppSecret()}, close: s.Close, wait: s.Wait,
-				say: func(text string) { s.Say(who, dm, text) },
-				see: func() (out []shown) {
-					for _, m := range s.BotMessages(dm) {
-						v := shown{id: m.ID, text: m.Shown()}
-						for _, b := range m.Buttons() {
-							v.buttons = append(v.buttons, b.Label)
-						}
-						out = append(out, v)
-					}
-					return out
-				},
-				press: func(id, label string) error { _, err := s.PressButton(who, id, label); return err },
+	}
+}
+
+func slackPhone() phone {
+	s := slacksim.New(slacksim.Options{People: []slacksim.Person{{ID: wei, Name: "Wei", Kind: slacksim.Member}}})
+	dm := s.DM(wei)
+	return phone{
+		config:  ConnectionConfig{Name: "work", Platform: "slack", AppTokenEnv: "A", BotTokenEnv: "B", BaseURL: s.APIURL()},
+		secrets: map[string]string{"A": s.AppToken(), "B": s.BotToken(), "W": s.SigningSecret()}, close: s.Close, wait: s.Wait,
+		say: func(text string) { s.Say(wei, dm, text) },
+		see: func() (out []shown) {
+			for _, m := range s.BotMessages(dm) {
+				v := shown{id: m.TS, text: m.Shown()}
+				for _, b := range m.Buttons() {
+					v.buttons = append(v.buttons, b.Label)
+				}
+				out = append(out, v)
 			}
+			return out
 		},
+		press:  func(id, label string) error { _, err := s.PressButton(wei, dm, id, label); return err },
+		callAt: s.CallApp,
+	}
+}
+
+func discordPhone() phone {
+	s := discordsim.New(discordsim.Options{})
+	dm := s.DM(discordsim.Wei)
+	return phone{
+		config:  ConnectionConfig{Name: "work", Platform: "discord", BotTokenEnv: "B", BaseURL: s.APIURL()},
+		secrets: map[string]string{"B": s.Token()}, close: s.Close, wait: s.Wait,
+		say: func(text string) { s.Say(discordsim.Wei, dm, text) },
+		see: func() (out []shown) {
+			for _, m := range s.BotMessages(dm) {
+				v := shown{id: m.ID, text: m.Shown()}
+				for _, b := range m.Buttons() {
+					v.buttons = append(v.buttons, b.Label)
+				}
+				out = append(out, v)
+			}
+			return out
+		},
+		press: func(id, label string) error { _, err := s.PressButton(discordsim.Wei, dm, id, label); return err },
+	}
+}
+
+// The SDK keeps its tokens by app id for the whole process.
+func larkPhone(app string) phone {
+	s := larksim.New(larksim.Options{AppID: app})
+	const who = "ou_wei"
+	dm := s.DM(who)
+	return phone{
+		config:  ConnectionConfig{Name: "work", Platform: "lark", AppID: s.AppID(), AppSecretEnv: "S", BaseURL: s.URL()},
+		secrets: map[string]string{"S": s.AppSecret(), "K": "an-encrypt-key", "V": s.VerificationToken()}, close: s.Close, wait: s.Wait,
+		say: func(text string) { s.Say(who, dm, text) },
+		see: func() (out []shown) {
+			for _, m := range s.BotMessages(dm) {
+				v := shown{id: m.ID, text: m.Shown()}
+				for _, b := range m.Buttons() {
+					v.buttons = append(v.buttons, b.Label)
+				}
+				out = append(out, v)
+			}
+			return out
+		},
+		press:  func(id, label string) error { _, err := s.PressButton(who, id, label); return err },
+		callAt: func(address string) { s.CallApp(address, "an-encrypt-key") },
 	}
 }
 
@@ -110,7 +130,17 @@ func TestGateOnEveryPlatform(t *testing.T) {
 			defer p.close()
 			home := testHome(t)
 			opt := Options{Home: home, Sim: true, Zone: time.UTC, Config: Config{Page: PageConfig{Off: true}, Connections: []ConnectionConfig{p.config}}, Getenv: func(k string) string { return p.secrets[k] }}
-			b := startBot(t, opt)
+			if p.config.calls() {
+				opt.Config.Webhook.Listen = "127.0.0.1:0"
+			}
+			start := func() *Bot {
+				b := startBot(t, opt)
+				if p.config.calls() {
+					p.callAt("http://" + b.HookAddr() + hookPath("work"))
+				}
+				return b
+			}
+			b := start()
 			defer func() { stopBot(t, b) }()
 			c := client.New(home)
 			var err error
@@ -178,7 +208,7 @@ func TestGateOnEveryPlatform(t *testing.T) {
 			}
 			second := card("the confirm step", func(m shown) bool { return len(m.buttons) == 2 && m.buttons[0] == "Confirm: Publish" })
 			stopBot(t, b)
-			b = startBot(t, opt)
+			b = start()
 			ready()
 			if err := p.press(second.id, "Confirm: Publish"); err != nil {
 				t.Fatal(err)
@@ -188,7 +218,7 @@ func TestGateOnEveryPlatform(t *testing.T) {
 				t.Errorf("the decision is shown by another message")
 			}
 			gates, err := view.Ask[view.GatesView](t.Context(), c, &view.Gates{Goal: "site", All: true})
-			if err != nil || len(gates.Gates) != 1 || gates.Gates[0].Answer == nil || gates.Gates[0].Answer.Surface != name || gates.Gates[0].Answer.Name != "Wei" {
+			if err != nil || len(gates.Gates) != 1 || gates.Gates[0].Answer == nil || gates.Gates[0].Answer.Surface != p.config.Platform || gates.Gates[0].Answer.Name != "Wei" {
 				t.Fatalf("gates %+v, %v", gates, err)
 			}
 			do(&kernel.OpenTurn{Goal: "site", Agent: "builder", Turn: "t1", Claim: true}, asCLI)

@@ -1,6 +1,7 @@
 package discord_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,24 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/discord"
 	sim "loopx/fixtures/sim/discord"
 )
-
-func gateCard() chat.Card {
-	return chat.Card{
-		State: chat.CardOpen, Title: "Homepage release · waits for you", Question: "Publish the new pricing page?",
-		Quotes:  []chat.Quote{{From: "builder asks", Text: "Checks pass, copy reviewed by Ana"}},
-		Options: []chat.Option{{Label: "Publish", Consequence: "goes live at once", Mark: "approves"}, {Label: "Hold", Mark: "rejects"}},
-		Facts:   []string{"Blocks 1 of 6 todos · 2 others go on"}, Footer: "G-7 · asked 09:58",
-		Evidence: []chat.Evidence{{Text: "tests 212/212 (10:01)"}, {Text: "preview", URL: "https://example.com/p"}},
-		Input:    &chat.Input{Name: "reason", Label: "Why?", Required: true, Multi: true, Max: 300},
-		Buttons: []chat.Button{
-			{ID: "tok_publish", Label: "Publish"}, {ID: "tok_hold", Label: "Hold…", Form: true, Style: chat.ButtonDanger},
-		},
-	}
-}
 
 func general() chat.Place { return chat.Place{Conversation: sim.General} }
 
@@ -39,8 +27,8 @@ func newSim(t *testing.T, opt sim.Options) *sim.Server {
 // The way of one gate: a private message, a card, a press, an update.
 func TestGateWay(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
-	sink.answer = func(e chat.Event) (chat.Answer, error) {
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	sink.Answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
 		if e.Kind == chat.CardPressed {
 			return chat.Answer{Notice: "Recorded: <b> & done"}, nil
 		}
@@ -50,14 +38,14 @@ func TestGateWay(t *testing.T) {
 
 	dm := s.DM(sim.Wei)
 	words := s.Say(sim.Wei, dm, "status <please> & thanks")
-	e := sink.next(t, kind(chat.MessageSent))
+	e := sink.Next(t, adaptertest.Kind(chat.MessageSent))
 	want := chat.User{Tenant: sim.AppID, ID: sim.Wei, Kind: chat.Human, Name: "Wei"}
 	if e.Sender != want || !e.Private || e.Message.ID != words.ID || e.Message.Text != "status <please> & thanks" ||
 		e.Place != (chat.Place{Connection: "work", Conversation: dm}) {
 		t.Fatalf("decoded %+v %+v", e, e.Message)
 	}
 	ctx := t.Context()
-	ref, err := a.Send(ctx, chat.Outgoing{Key: "gate-7", Place: e.Place, Text: "Publish?", Card: new(gateCard())})
+	ref, err := a.Send(ctx, chat.Outgoing{Key: "gate-7", Place: e.Place, Text: "Publish?", Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,19 +59,19 @@ func TestGateWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := sink.next(t, kind(chat.CardPressed))
+	p := sink.Next(t, adaptertest.Kind(chat.CardPressed))
 	if p.Press.Action != "tok_publish" || p.Press.Message != ref.Message || !p.Private || p.Sender != e.Sender || p.Place != e.Place {
 		t.Fatalf("press %+v %+v", p, p.Press)
 	}
-	eventually(t, s, "ack of the press", func() bool { return s.Acked(press.Events[0]) })
+	adaptertest.Eventually(t, s, "ack of the press", func() bool { return s.Acked(press.Events[0]) })
 	if got := s.Interactions()[0]; got.Type != 6 {
 		t.Errorf("acknowledged with type %d, want a deferred update", got.Type)
 	}
-	eventually(t, s, "notice", func() bool { return len(s.Ephemeral(sim.Wei)) == 1 })
+	adaptertest.Eventually(t, s, "notice", func() bool { return len(s.Ephemeral(sim.Wei)) == 1 })
 	if got := s.Ephemeral(sim.Wei)[0].Shown(); got != "Recorded: <b> & done" {
 		t.Errorf("notice %q", got)
 	}
-	decided := gateCard()
+	decided := adaptertest.GateCard()
 	decided.State, decided.Title, decided.Struck, decided.Buttons, decided.Input = chat.CardDecided, "Homepage release · published by Wei", true, nil, nil
 	decided.Outcome = "Publish, by Wei at 10:03"
 	if err := a.Update(ctx, ref, chat.Outgoing{Text: "published", Card: &decided}); err != nil {
@@ -101,24 +89,24 @@ func TestGateWay(t *testing.T) {
 // A press may carry its new card in the acknowledgement.
 func TestAcknowledgementCarriesTheCard(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
-	sink.answer = func(e chat.Event) (chat.Answer, error) {
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	sink.Answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
 		if e.Kind != chat.CardPressed {
 			return chat.Answer{}, nil
 		}
-		c := gateCard()
+		c := adaptertest.GateCard()
 		c.State, c.Buttons = chat.CardDecided, nil
 		return chat.Answer{Card: &c}, nil
 	}
 	run(t, s, a, sink)
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.PressButton(sim.Wei, sim.General, ref.Message, "Publish"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, s, "the new card", func() bool {
+	adaptertest.Eventually(t, s, "the new card", func() bool {
 		m, _ := s.Message(sim.General, ref.Message)
 		return strings.Contains(m.Shown(), "● decided") && len(m.Buttons()) == 0
 	})
@@ -129,16 +117,16 @@ func TestAcknowledgementCarriesTheCard(t *testing.T) {
 
 func TestForm(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	run(t, s, a, sink)
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.PressButton(sim.Ana, sim.General, ref.Message, "Hold…"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, s, "form", func() bool { _, ok := s.OpenForm(sim.Ana); return ok })
+	adaptertest.Eventually(t, s, "form", func() bool { _, ok := s.OpenForm(sim.Ana); return ok })
 	if f, _ := s.OpenForm(sim.Ana); f.Title != "Hold" || f.Inputs[0].Max != 300 || !f.Inputs[0].Multi {
 		t.Errorf("form %+v", f)
 	}
@@ -148,12 +136,12 @@ func TestForm(t *testing.T) {
 	if _, err := s.SubmitForm(sim.Ana, map[string]string{"Why?": "not yet"}); err != nil {
 		t.Fatal(err)
 	}
-	e := sink.next(t, kind(chat.CardPressed))
+	e := sink.Next(t, adaptertest.Kind(chat.CardPressed))
 	if e.Press.Action != "tok_hold" || e.Press.Values["reason"] != "not yet" || e.Press.Message != ref.Message || e.Place.Conversation != sim.General {
 		t.Errorf("press %+v", e.Press)
 	}
-	eventually(t, s, "form closed", func() bool { _, ok := s.OpenForm(sim.Ana); return !ok })
-	for _, e := range sink.all() {
+	adaptertest.Eventually(t, s, "form closed", func() bool { _, ok := s.OpenForm(sim.Ana); return !ok })
+	for _, e := range sink.All() {
 		if e.Kind == chat.CardPressed && e.Press.Values == nil {
 			t.Error("the press counted before the form was submitted")
 		}
@@ -163,8 +151,8 @@ func TestForm(t *testing.T) {
 // B22: what comes too late is told, and the card is still changed by its id.
 func TestTooLate(t *testing.T) {
 	s := newSim(t, sim.Options{InteractionLife: time.Nanosecond, TokenLife: time.Nanosecond})
-	a, sink := newAdapter(t, s), newRecorder()
-	sink.answer = func(e chat.Event) (chat.Answer, error) {
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	sink.Answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
 		if e.Kind == chat.CardPressed {
 			return chat.Answer{Notice: "G-7 waits for Ana"}, nil
 		}
@@ -172,7 +160,7 @@ func TestTooLate(t *testing.T) {
 	}
 	run(t, s, a, sink)
 	dm := s.DM(sim.Wei)
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Conversation: dm}, Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Conversation: dm}, Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,9 +169,9 @@ func TestTooLate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sink.next(t, kind(chat.CardPressed))
+	sink.Next(t, adaptertest.Kind(chat.CardPressed))
 	// In a private conversation the notice needs no interaction.
-	eventually(t, s, "both notices", func() bool { return len(s.BotMessages(dm)) == 3 })
+	adaptertest.Eventually(t, s, "both notices", func() bool { return len(s.BotMessages(dm)) == 3 })
 	all := s.BotMessages(dm)[1].Shown() + s.BotMessages(dm)[2].Shown()
 	if !strings.Contains(all, "G-7 waits for Ana") || !strings.Contains(all, "Nothing was decided") {
 		t.Errorf("told: %s", all)
@@ -206,7 +194,7 @@ func TestTooLate(t *testing.T) {
 
 func TestThreads(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	first := s.Say(sim.Wei, sim.General, "before the bot came")
 	old := s.StartThread(sim.General, first.ID, "old thread")
 	run(t, s, a, sink)
@@ -214,18 +202,18 @@ func TestThreads(t *testing.T) {
 	fresh := s.StartThread(sim.General, second.ID, "new thread")
 	for _, th := range []string{old, fresh} {
 		s.Say(sim.Ana, th, "in "+th)
-		e := sink.next(t, said("in "+th))
+		e := sink.Next(t, adaptertest.Said("in "+th))
 		if e.Place.Conversation != sim.General || e.Place.Thread != th || e.Private || e.Message.Root != th {
 			t.Errorf("place %+v", e.Place)
 		}
-		ref, err := a.Send(t.Context(), chat.Outgoing{Key: th, Place: e.Place, Card: new(gateCard())})
+		ref, err := a.Send(t.Context(), chat.Outgoing{Key: th, Place: e.Place, Card: new(adaptertest.GateCard())})
 		if err != nil || ref.Place != e.Place {
 			t.Fatalf("%+v %v", ref, err)
 		}
 		if _, err := s.PressButton(sim.Ana, th, ref.Message, "Publish"); err != nil {
 			t.Fatal(err)
 		}
-		p := sink.next(t, func(e chat.Event) bool { return e.Kind == chat.CardPressed && e.Press.Message == ref.Message })
+		p := sink.Next(t, func(e chat.Event) bool { return e.Kind == chat.CardPressed && e.Press.Message == ref.Message })
 		if p.Place != e.Place {
 			t.Errorf("pressed in %+v", p.Place)
 		}
@@ -237,17 +225,19 @@ func TestThreads(t *testing.T) {
 
 func TestSlash(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
-	sink.answer = func(chat.Event) (chat.Answer, error) { return chat.Answer{Notice: "five <lines>"}, nil }
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	sink.Answer = func(context.Context, chat.Event) (chat.Answer, error) {
+		return chat.Answer{Notice: "five <lines>"}, nil
+	}
 	run(t, s, a, sink)
 	if _, err := s.Slash(sim.Wei, sim.General, "loopx", "text", "status"); err != nil {
 		t.Fatal(err)
 	}
-	e := sink.next(t, kind(chat.CommandSent))
+	e := sink.Next(t, adaptertest.Kind(chat.CommandSent))
 	if e.Message.Text != "/loopx status" || e.Sender.Kind != chat.Human {
 		t.Errorf("command %+v %+v", e, e.Message)
 	}
-	eventually(t, s, "the answer", func() bool { return len(s.Ephemeral(sim.Wei)) == 1 })
+	adaptertest.Eventually(t, s, "the answer", func() bool { return len(s.Ephemeral(sim.Wei)) == 1 })
 	if got := s.Ephemeral(sim.Wei)[0].Shown(); got != "five <lines>" || len(s.Calls("webhooks.create")) != 0 {
 		t.Errorf("answered %q", got)
 	}
@@ -257,16 +247,16 @@ func TestSlash(t *testing.T) {
 // nobody said.
 func TestMessageLife(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	run(t, s, a, sink)
 	s.Join(sim.Gus, sim.General)
 	words := s.Say(sim.Wei, sim.General, "<@"+sim.BotUser+"> look at https://example.com")
 	s.Unfurl(sim.General, words.ID)
 	s.EditMessage(sim.General, words.ID, "never mind")
 	s.DeleteMessage(sim.General, words.ID)
-	sink.next(t, kind(chat.MessageDeleted))
+	sink.Next(t, adaptertest.Kind(chat.MessageDeleted))
 	var kinds []string
-	for _, e := range sink.all() {
+	for _, e := range sink.All() {
 		if e.Message.ID != words.ID {
 			t.Errorf("message id %q, want %q", e.Message.ID, words.ID)
 		}
@@ -282,18 +272,18 @@ func TestMessageLife(t *testing.T) {
 
 func TestComingAndGoing(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	run(t, s, a, sink)
 	s.Leave()
-	e := sink.next(t, kind(chat.BotRemoved))
+	e := sink.Next(t, adaptertest.Kind(chat.BotRemoved))
 	if e.Place.Conversation != sim.Guild {
 		t.Errorf("removed from %+v", e.Place)
 	}
 	s.Enter()
-	if e := sink.next(t, kind(chat.BotAdded)); e.Place.Conversation != sim.General {
+	if e := sink.Next(t, adaptertest.Kind(chat.BotAdded)); e.Place.Conversation != sim.General {
 		t.Errorf("added to %+v", e.Place)
 	}
-	if n := len(sink.all()); n != 2 {
+	if n := len(sink.All()); n != 2 {
 		t.Errorf("%d events: the guild told at the start is no news", n)
 	}
 }
@@ -301,16 +291,16 @@ func TestComingAndGoing(t *testing.T) {
 // B54: nothing that goes out notifies anybody, on any way out.
 func TestNobodyIsNotified(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	const all = "<@" + sim.Wei + "> @everyone @here <@&1>"
-	sink.answer = func(e chat.Event) (chat.Answer, error) {
+	sink.Answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
 		if e.Sender.Kind == chat.Self {
 			return chat.Answer{}, nil
 		}
 		return chat.Answer{Notice: all, Reply: all}, nil
 	}
 	run(t, s, a, sink)
-	c := gateCard()
+	c := adaptertest.GateCard()
 	c.Title, c.Question, c.Quotes[0].Text, c.Facts[0], c.Footer, c.Options[0].Label = all, all, all, all, all, all
 	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: &c})
 	if err != nil {
@@ -329,7 +319,7 @@ func TestNobodyIsNotified(t *testing.T) {
 	if _, err := s.PressButton(sim.Wei, sim.General, ref.Message, "Publish"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, s, "notice and reply", func() bool {
+	adaptertest.Eventually(t, s, "notice and reply", func() bool {
 		return len(s.Ephemeral(sim.Wei)) == 1 && len(s.BotMessages(sim.General)) == 3
 	})
 	for _, m := range append(s.BotMessages(sim.General), s.Ephemeral(sim.Wei)...) {
@@ -345,14 +335,14 @@ func TestNobodyIsNotified(t *testing.T) {
 // B93: not in logs either, and no token of an interaction.
 func TestLogsHoldNoSecret(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	var log safeBuffer
+	var log adaptertest.Log
 	a, sink := newAdapter(t, s, func(c *discord.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}), newRecorder()
-	sink.answer = func(chat.Event) (chat.Answer, error) { return chat.Answer{Notice: "x"}, nil }
+	}), adaptertest.NewRecorder()
+	sink.Answer = func(context.Context, chat.Event) (chat.Answer, error) { return chat.Answer{Notice: "x"}, nil }
 	s.RefuseSockets(1)
 	stop := run(t, s, a, sink)
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +350,7 @@ func TestLogsHoldNoSecret(t *testing.T) {
 	if _, err := s.PressButton(sim.Wei, sim.General, ref.Message, "Publish"); err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "the notice fails", func() bool { return a.Counts()["notice:failed"] > 0 })
+	adaptertest.Soon(t, "the notice fails", func() bool { return a.Counts()["notice:failed"] > 0 })
 	s.Inject(sim.Fault{Method: "messages.create", Kind: sim.FaultWriteReset})
 	_, err = a.Send(t.Context(), chat.Outgoing{Key: "k2", Place: general(), Text: "the words of an agent"})
 	stop()
@@ -377,10 +367,10 @@ func TestLogsHoldNoSecret(t *testing.T) {
 
 func TestRefusedEventIsKept(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	var mu sync.Mutex
 	left := 3
-	sink.answer = func(e chat.Event) (chat.Answer, error) {
+	sink.Answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if left > 0 && e.Message.Text == "first" {
@@ -392,9 +382,9 @@ func TestRefusedEventIsKept(t *testing.T) {
 	run(t, s, a, sink)
 	s.Say(sim.Wei, s.DM(sim.Wei), "first")
 	s.Say(sim.Wei, s.DM(sim.Wei), "second")
-	sink.next(t, said("second"))
+	sink.Next(t, adaptertest.Said("second"))
 	var got []string
-	for _, e := range sink.all() {
+	for _, e := range sink.All() {
 		got = append(got, fmt.Sprint(e.Message.Text, e.Attempt))
 	}
 	if want := "first0 first1 first2 first3 second0"; strings.Join(got, " ") != want {
@@ -404,7 +394,7 @@ func TestRefusedEventIsKept(t *testing.T) {
 
 func TestBurst(t *testing.T) {
 	s := newSim(t, sim.Options{HeartbeatEvery: 50 * time.Millisecond})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	run(t, s, a, sink)
 	var last sim.Sent
 	for i := range 2000 {
@@ -413,12 +403,12 @@ func TestBurst(t *testing.T) {
 		}
 		last = s.Say(sim.Wei, []string{sim.General, sim.Ops}[i%2], fmt.Sprintf("%04d", i))
 	}
-	eventually(t, s, "the last ack", func() bool { return s.Acked(last.Events[0]) })
-	if n := len(sink.all()); n != 2000 {
+	adaptertest.Eventually(t, s, "the last ack", func() bool { return s.Acked(last.Events[0]) })
+	if n := len(sink.All()); n != 2000 {
 		t.Errorf("%d events", n)
 	}
 	next := map[string]string{}
-	for _, e := range sink.all() {
+	for _, e := range sink.All() {
 		if e.Message.Text <= next[e.Place.Conversation] {
 			t.Fatalf("%s came after %s", e.Message.Text, next[e.Place.Conversation])
 		}
@@ -430,10 +420,10 @@ func TestBurst(t *testing.T) {
 // failed. A message waits for its turn meanwhile, and does not hold presses.
 func TestPressThatIsNotStored(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s, func(c *discord.Config) { c.Timing.Accept = 150 * time.Millisecond }), newRecorder()
+	a, sink := newAdapter(t, s, func(c *discord.Config) { c.Timing.Accept = 150 * time.Millisecond }), adaptertest.NewRecorder()
 	var mu sync.Mutex
 	full := true
-	sink.answer = func(e chat.Event) (chat.Answer, error) {
+	sink.Answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if full && e.Sender.Kind != chat.Self {
@@ -442,7 +432,7 @@ func TestPressThatIsNotStored(t *testing.T) {
 		return chat.Answer{}, nil
 	}
 	run(t, s, a, sink)
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,18 +441,18 @@ func TestPressThatIsNotStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	soon(t, "the press is given up", func() bool { return a.Counts()["unacked:refused"] >= 2 })
+	adaptertest.Soon(t, "the press is given up", func() bool { return a.Counts()["unacked:refused"] >= 2 })
 	if s.Acked(press.Events[0]) {
 		t.Error("acknowledged what was not stored")
 	}
 	mu.Lock()
 	full = false
 	mu.Unlock()
-	n := len(sink.all())
-	soon(t, "the message is stored", func() bool { return len(sink.all()) > n })
+	n := len(sink.All())
+	adaptertest.Soon(t, "the message is stored", func() bool { return len(sink.All()) > n })
 	again, err := s.PressButton(sim.Wei, sim.General, ref.Message, "Publish")
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, s, "ack", func() bool { return s.Acked(again.Events[0]) })
+	adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(again.Events[0]) })
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/discord"
 	sim "loopx/fixtures/sim/discord"
@@ -140,21 +141,21 @@ func TestRefusedCardBecomesText(t *testing.T) {
 	a := newAdapter(t, s)
 	s.Inject(sim.Fault{Method: "messages.create", Kind: sim.FaultError, Status: 400, Code: 50035},
 		sim.Fault{Method: "messages.edit", Kind: sim.FaultError, Status: 400, Code: 50035})
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: general(), Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := chat.PlainText(gateCard())
+	want := chat.PlainText(adaptertest.GateCard())
 	if m, _ := s.Message(sim.General, ref.Message); m.Shown() != want {
 		t.Errorf("shown\n%s\nwant\n%s", m.Shown(), want)
 	}
-	if err := a.Update(t.Context(), ref, chat.Outgoing{Card: new(gateCard()), Text: "as text"}); err != nil {
+	if err := a.Update(t.Context(), ref, chat.Outgoing{Card: new(adaptertest.GateCard()), Text: "as text"}); err != nil {
 		t.Fatal(err)
 	}
 	if m, _ := s.Message(sim.General, ref.Message); m.Shown() != "as text" || len(m.Buttons()) != 0 {
 		t.Errorf("shown %q", m.Shown())
 	}
-	for _, out := range []chat.Outgoing{{Card: new(gateCard())}, {Text: "only _text_"}, {Card: new(gateCard())}} {
+	for _, out := range []chat.Outgoing{{Card: new(adaptertest.GateCard())}, {Text: "only _text_"}, {Card: new(adaptertest.GateCard())}} {
 		if err := a.Update(t.Context(), ref, out); err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +281,7 @@ func TestNoStormOfRefusals(t *testing.T) {
 func TestMissingIntentIsNamed(t *testing.T) {
 	s := newSim(t, sim.Options{NoMessageContent: true})
 	a := newAdapter(t, s)
-	err := a.Run(t.Context(), newRecorder())
+	err := a.Run(t.Context(), adaptertest.NewRecorder())
 	if chat.KindOf(err) != chat.Auth || a.Health().State != chat.Failed || !strings.Contains(a.Health().Fix, "Message Content Intent") {
 		t.Errorf("Run = %v, health %+v", err, a.Health())
 	}
@@ -303,7 +304,7 @@ func TestPermissionIsNamed(t *testing.T) {
 // does not know costs no message (platforms: it empties the whole event there).
 func TestUnreadableFrames(t *testing.T) {
 	s := newSim(t, sim.Options{HeartbeatEvery: 40 * time.Millisecond})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	run(t, s, a, sink)
 	for _, frame := range []string{"not json", `{"op":"x"}`, `[]`, `{"op":99,"d":{}}`, `"text"`, `{"op":0,"t":"READY"`} {
 		s.SendRaw(frame)
@@ -314,9 +315,9 @@ func TestUnreadableFrames(t *testing.T) {
 		"id": "1310000000000000001", "channel_id": sim.General, "guild_id": sim.Guild, "author": map[string]any{"id": sim.Wei}, "content": "strange",
 		"components": []any{map[string]any{"type": 18, "component": map[string]any{"type": 99}}}, "embeds": 7,
 	})
-	sink.next(t, said("strange"))
+	sink.Next(t, adaptertest.Said("strange"))
 	for _, e := range []sim.Sent{bad, odd, strange} {
-		eventually(t, s, "mark", func() bool { return s.Acked(e.Events[0]) })
+		adaptertest.Eventually(t, s, "mark", func() bool { return s.Acked(e.Events[0]) })
 	}
 	c := a.Counts()
 	if c["undecodable:MESSAGE_CREATE"] != 1 || c["ignored:event:FROM_THE_FUTURE"] != 1 || c["frame:unreadable"] < 4 || a.Health().State != chat.Ready {
@@ -358,7 +359,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 func TestOneRunAtATime(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	run(t, s, a, sink)
 	if err := a.Run(context.Background(), sink); chat.KindOf(err) != chat.Invalid || err == nil {
 		t.Errorf("a second Run = %v", err)

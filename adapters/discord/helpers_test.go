@@ -2,7 +2,6 @@ package discord_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -16,68 +15,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.uber.org/goleak"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/discord"
 	sim "loopx/fixtures/sim/discord"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// recorder is a sink that keeps what it got and answers as told.
-type recorder struct {
-	mu     sync.Mutex
-	events []chat.Event
-	answer func(chat.Event) (chat.Answer, error)
-	more   chan struct{}
-}
-
-func newRecorder() *recorder { return &recorder{more: make(chan struct{}, 10_000)} }
-
-func (r *recorder) Accept(_ context.Context, e chat.Event) (chat.Answer, error) {
-	r.mu.Lock()
-	r.events = append(r.events, e)
-	answer := r.answer
-	r.mu.Unlock()
-	r.more <- struct{}{}
-	if answer == nil {
-		return chat.Answer{}, nil
-	}
-	return answer(e)
-}
-
-func (r *recorder) all() []chat.Event {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]chat.Event(nil), r.events...)
-}
-
-// next waits until a wanted event is there.
-func (r *recorder) next(t *testing.T, want func(chat.Event) bool) chat.Event {
-	t.Helper()
-	deadline := time.After(10 * time.Second)
-	for {
-		for _, e := range r.all() {
-			if want(e) {
-				return e
-			}
-		}
-		select {
-		case <-r.more:
-		case <-deadline:
-			t.Fatalf("the event did not come; there are %+v", r.all())
-		}
-	}
-}
-
-func kind(k chat.EventKind) func(chat.Event) bool {
-	return func(e chat.Event) bool { return e.Kind == k && e.Sender.Kind != chat.Self }
-}
-
-func said(text string) func(chat.Event) bool {
-	return func(e chat.Event) bool {
-		return e.Kind == chat.MessageSent && e.Message.Text == text && e.Sender.Kind != chat.Self
-	}
-}
 
 func fast() discord.Timing {
 	return discord.Timing{
@@ -105,57 +49,9 @@ func newAdapter(t *testing.T, s *sim.Server, mod ...func(*discord.Config)) *disc
 // test.
 func run(t *testing.T, s *sim.Server, a *discord.Adapter, sink chat.Sink) (stop func()) {
 	t.Helper()
-	stop = start(t, a, sink)
-	eventually(t, s, "a session", s.Listening)
+	stop = adaptertest.Start(t, a, sink)
+	adaptertest.Eventually(t, s, "a session", s.Listening)
 	return stop
-}
-
-// start starts the adapter and stops it at the end of the test.
-func start(t *testing.T, a *discord.Adapter, sink chat.Sink) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- a.Run(ctx, sink) }()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			select {
-			case err := <-done:
-				if err != nil {
-					t.Errorf("Run returned %v after its context ended", err)
-				}
-			case <-time.After(10 * time.Second):
-				t.Error("Run did not return")
-			}
-		})
-	}
-	t.Cleanup(stop)
-	return stop
-}
-
-func eventually(t *testing.T, s *sim.Server, what string, cond func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if err := s.Wait(ctx, cond); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-}
-
-// soon waits for what has no channel: health and counters.
-func soon(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	deadline := time.After(10 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not in time: %s", what)
-		}
-	}
 }
 
 // httpClient is a client whose idle connections end with the test, and which
@@ -294,22 +190,4 @@ func TestPublishedSchema(t *testing.T) {
 			t.Errorf("the schema takes %.60s", bad)
 		}
 	}
-}
-
-// safeBuffer collects a log that several goroutines write.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/discord"
 	sim "loopx/fixtures/sim/discord"
@@ -49,21 +50,21 @@ func TestComesBack(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newSim(t, sim.Options{HeartbeatEvery: 60 * time.Millisecond})
-			a, sink := newAdapter(t, s), newRecorder()
+			a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 			run(t, s, a, sink)
 			s.Say(sim.Wei, sim.General, "first")
-			sink.next(t, said("first"))
+			sink.Next(t, adaptertest.Said("first"))
 			tt.hurt(s)
 			s.Say(sim.Wei, sim.General, "meanwhile") // lost, or kept by the session, or in the history
-			eventually(t, s, "another connection", func() bool { _, ever := s.Connections(); return ever > 1 && s.Listening() })
-			soon(t, "ready again", func() bool { return a.Health().State == chat.Ready })
-			sink.next(t, said("meanwhile"))
+			adaptertest.Eventually(t, s, "another connection", func() bool { _, ever := s.Connections(); return ever > 1 && s.Listening() })
+			adaptertest.Soon(t, "ready again", func() bool { return a.Health().State == chat.Ready })
+			sink.Next(t, adaptertest.Said("meanwhile"))
 			s.Say(sim.Ana, sim.General, "after")
-			sink.next(t, said("after"))
+			sink.Next(t, adaptertest.Said("after"))
 			for _, text := range []string{"first", "meanwhile", "after"} {
 				n := 0
-				for _, e := range sink.all() {
-					if said(text)(e) {
+				for _, e := range sink.All() {
+					if adaptertest.Said(text)(e) {
 						n++
 					}
 				}
@@ -75,7 +76,7 @@ func TestComesBack(t *testing.T) {
 			if tt.resume && identifies != 1 || !tt.resume && identifies != 2 || tt.resume && resumes == 0 {
 				t.Errorf("%d identifies, %d resumes", identifies, resumes)
 			}
-			eventually(t, s, "one connection", func() bool { open, _ := s.Connections(); return open == 1 })
+			adaptertest.Eventually(t, s, "one connection", func() bool { open, _ := s.Connections(); return open == 1 })
 			if n := s.BadFrames(); n != 0 {
 				t.Errorf("%d frames that the gateway closes for", n)
 			}
@@ -89,10 +90,10 @@ func TestFlappingIsPaced(t *testing.T) {
 	s.FlapSockets(6)
 	a, sink := newAdapter(t, s, func(c *discord.Config) {
 		c.Timing.RetryMin, c.Timing.RetryMax = 40*time.Millisecond, 160*time.Millisecond
-	}), newRecorder()
+	}), adaptertest.NewRecorder()
 	began := time.Now()
 	run(t, s, a, sink)
-	eventually(t, s, "the seventh", func() bool { _, ever := s.Connections(); return ever == 7 && s.Listening() })
+	adaptertest.Eventually(t, s, "the seventh", func() bool { _, ever := s.Connections(); return ever == 7 && s.Listening() })
 	// Pauses of at least half of 40, 80, 160, 160, 160, 160 ms lie before the 7th.
 	if d := time.Since(began); d < 380*time.Millisecond {
 		t.Errorf("seven connections in %v", d)
@@ -109,18 +110,18 @@ func TestIdentifyBudget(t *testing.T) {
 	var times []time.Time
 	for range 10 { // ten processes, one after the other
 		a := newAdapter(t, s)
-		stop := run(t, s, a, newRecorder())
+		stop := run(t, s, a, adaptertest.NewRecorder())
 		times = append(times, time.Now())
 		stop()
-		eventually(t, s, "closed", func() bool { n, _ := s.Connections(); return n == 0 })
+		adaptertest.Eventually(t, s, "closed", func() bool { n, _ := s.Connections(); return n == 0 })
 	}
 	if d := times[9].Sub(times[8]); d < 350*time.Millisecond {
 		t.Errorf("the last identify came %v after the one before", d)
 	}
 	a := newAdapter(t, s)
 	done := make(chan error, 1)
-	go func() { done <- a.Run(t.Context(), newRecorder()) }()
-	soon(t, "said", func() bool { h := a.Health(); return h.State == chat.Retrying && h.Fix != "" })
+	go func() { done <- a.Run(t.Context(), adaptertest.NewRecorder()) }()
+	adaptertest.Soon(t, "said", func() bool { h := a.Health(); return h.State == chat.Retrying && h.Fix != "" })
 	if n, _ := s.Identifies(); n != 10 {
 		t.Errorf("%d identifies of 10", n)
 	}
@@ -130,11 +131,11 @@ func TestIdentifyBudget(t *testing.T) {
 // B09: a quiet server is alive as long as heartbeats are answered.
 func TestQuietIsAlive(t *testing.T) {
 	s := newSim(t, sim.Options{HeartbeatEvery: 20 * time.Millisecond})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	run(t, s, a, sink)
-	soon(t, "ready", func() bool { return a.Health().State == chat.Ready })
+	adaptertest.Soon(t, "ready", func() bool { return a.Health().State == chat.Ready })
 	first := a.Health().LastFrame
-	soon(t, "heartbeats count as life", func() bool { return a.Health().LastFrame >= first+200 })
+	adaptertest.Soon(t, "heartbeats count as life", func() bool { return a.Health().LastFrame >= first+200 })
 	s.AskHeartbeat()
 	if _, ever := s.Connections(); ever != 1 || a.Health().State != chat.Ready || a.Health().LastEvent != 0 {
 		t.Errorf("%d connections, health %+v", ever, a.Health())
@@ -144,7 +145,7 @@ func TestQuietIsAlive(t *testing.T) {
 // A dead token ends Run; the next Run with a good one works.
 func TestRevokedAndRestored(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	s.Revoke()
 	err := a.Run(t.Context(), sink)
 	if chat.KindOf(err) != chat.Auth || a.Health().State != chat.Failed || a.Health().Fix == "" {
@@ -153,7 +154,7 @@ func TestRevokedAndRestored(t *testing.T) {
 	s.Restore()
 	run(t, s, a, sink)
 	s.Say(sim.Wei, sim.General, "again")
-	sink.next(t, said("again"))
+	sink.Next(t, adaptertest.Said("again"))
 }
 
 // Fatal close codes end Run with what mends them, after one connection.
@@ -163,8 +164,8 @@ func TestFatalCloseCodes(t *testing.T) {
 			s := newSim(t, sim.Options{})
 			a := newAdapter(t, s)
 			done := make(chan error, 1)
-			go func() { done <- a.Run(t.Context(), newRecorder()) }()
-			eventually(t, s, "a session", s.Listening)
+			go func() { done <- a.Run(t.Context(), adaptertest.NewRecorder()) }()
+			adaptertest.Eventually(t, s, "a session", s.Listening)
 			s.CloseSockets(code)
 			select {
 			case err := <-done:
@@ -187,20 +188,20 @@ func TestOneMessageHasOneID(t *testing.T) {
 	s := newSim(t, sim.Options{})
 	a, sink := newAdapter(t, s, func(c *discord.Config) {
 		c.Conversations = func() []string { return []string{sim.General, "no id", sim.General} }
-	}), newRecorder()
+	}), adaptertest.NewRecorder()
 	s.Say(sim.Wei, sim.General, "while away") // no session: only the history has it
 	run(t, s, a, sink)
-	e := sink.next(t, said("while away"))
+	e := sink.Next(t, adaptertest.Said("while away"))
 	if e.Private || e.ID != "message:"+e.Message.ID || e.Place.Connection != "work" {
 		t.Errorf("from the history: %+v", e)
 	}
 	s.Duplicate(1)
 	s.Say(sim.Wei, sim.General, "twice")
 	s.Say(sim.Wei, sim.General, "end")
-	sink.next(t, said("end"))
+	sink.Next(t, adaptertest.Said("end"))
 	ids := map[string]int{}
-	for _, e := range sink.all() {
-		if said("twice")(e) {
+	for _, e := range sink.All() {
+		if adaptertest.Said("twice")(e) {
 			ids[e.ID]++
 		}
 	}
@@ -215,21 +216,21 @@ func TestOneMessageHasOneID(t *testing.T) {
 // A Run that ended with a failure knows where it was: the next one reads on.
 func TestNextRunReadsOn(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	stop := run(t, s, a, sink)
 	s.Say(sim.Wei, s.DM(sim.Wei), "first")
-	sink.next(t, said("first"))
+	sink.Next(t, adaptertest.Said("first"))
 	stop()
-	eventually(t, s, "closed", func() bool { n, _ := s.Connections(); return n == 0 })
+	adaptertest.Eventually(t, s, "closed", func() bool { n, _ := s.Connections(); return n == 0 })
 	for i := range 120 { // more than a page
 		s.Say(sim.Wei, s.DM(sim.Wei), fmt.Sprintf("away %03d", i))
 	}
 	s.Inject(sim.Fault{Method: "messages.list", Kind: sim.FaultStatus, Status: 503, Times: 2})
 	run(t, s, a, sink)
 	s.Say(sim.Wei, s.DM(sim.Wei), "back")
-	sink.next(t, said("back"))
+	sink.Next(t, adaptertest.Said("back"))
 	var got []string
-	for _, e := range sink.all() {
+	for _, e := range sink.All() {
 		if !e.Private {
 			t.Errorf("%q is not private", e.Message.Text)
 		}

@@ -71,7 +71,7 @@ func surface(t *testing.T) adaptertest.Surface {
 			if _, err := press(who, ref, id); err != nil {
 				return adaptertest.Act{}, err
 			}
-			eventually(t, s, "the form", func() bool { _, ok := s.OpenForm(who.ID); return ok })
+			adaptertest.Eventually(t, s, "the form", func() bool { _, ok := s.OpenForm(who.ID); return ok })
 			f, _ := s.OpenForm(who.ID)
 			if len(f.Inputs) != 1 {
 				return adaptertest.Act{}, errors.New("the form has not one field")

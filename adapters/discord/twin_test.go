@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/discord"
 	"loopx/fixtures/node"
@@ -50,24 +51,24 @@ func TestDigitalTwin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sink := newRecorder()
-	stop := start(t, a, sink)
-	soon(t, "ready", func() bool { return a.Health().State == chat.Ready })
+	sink := adaptertest.NewRecorder()
+	stop := adaptertest.Start(t, a, sink)
+	adaptertest.Soon(t, "ready", func() bool { return a.Health().State == chat.Ready })
 	ask("/send", map[string]string{"content": "status"}, nil)
-	e := sink.next(t, said("status"))
+	e := sink.Next(t, adaptertest.Said("status"))
 	if e.Sender.ID != info.UserID || e.Sender.Kind != chat.Human || e.Place.Conversation != info.ChannelID {
 		t.Errorf("heard %+v", e)
 	}
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "twin", Place: e.Place, Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "twin", Place: e.Place, Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ask("/click", map[string]string{"messageId": ref.Message, "customId": "b|tok_publish"}, nil)
-	p := sink.next(t, kind(chat.CardPressed))
+	p := sink.Next(t, adaptertest.Kind(chat.CardPressed))
 	if p.Press.Action != "tok_publish" || p.Press.Message != ref.Message || p.Sender.ID != info.UserID || p.Sender.Tenant != e.Sender.Tenant {
 		t.Errorf("pressed %+v %+v", p, p.Press)
 	}
-	decided := gateCard()
+	decided := adaptertest.GateCard()
 	decided.State, decided.Buttons = chat.CardDecided, nil
 	if err := a.Update(t.Context(), ref, chat.Outgoing{Card: &decided}); err != nil {
 		t.Error(err)

@@ -50,8 +50,8 @@ type Config struct {
 	// plain http on a loopback address.
 	BaseURL string
 	Sim     bool
-	// EncryptKey and VerificationToken are for Webhook alone; the long connection
-	// needs neither.
+	// EncryptKey and VerificationToken, both or none, make Lark call us: Run keeps
+	// what ServeHTTP takes. The long connection needs neither.
 	EncryptKey, VerificationToken chat.Secret
 	// HTTPClient carries proxies and extra CAs, for the socket too when its
 	// transport is an *http.Transport. Redirects are never followed.
@@ -85,6 +85,8 @@ type Timing struct {
 	Settle time.Duration
 	// Parts is how long the parts of one event may take: 10 s.
 	Parts time.Duration
+	// Check is how often the secret of a connection without a socket is tried: 5 min.
+	Check time.Duration
 }
 
 func (t Timing) withDefaults() Timing {
@@ -98,6 +100,7 @@ func (t Timing) withDefaults() Timing {
 	def(&t.Pong, 10*time.Second)
 	def(&t.Settle, 200*time.Millisecond)
 	def(&t.Parts, 10*time.Second)
+	def(&t.Check, 5*time.Minute)
 	return t
 }
 
@@ -122,6 +125,8 @@ func (c Config) check() error {
 		return errors.New("the app secret is missing or does not look like one")
 	case c.Domain != Feishu && c.Domain != Lark:
 		return errors.New(`the domain is "feishu" or "lark"`)
+	case c.EncryptKey.Empty() != c.VerificationToken.Empty():
+		return errors.New("give the encrypt key and the verification token, or neither")
 	case c.BaseURL == "":
 		return nil
 	case !c.Sim:
@@ -158,7 +163,8 @@ type Adapter struct {
 	busy   *pressing
 
 	running atomic.Bool
-	warned  sync.Map // what was already said once, by reason
+	hook    atomic.Pointer[Webhook] // while Run serves requests
+	warned  sync.Map                // what was already said once, by reason
 
 	idMu sync.Mutex
 	id   identity
@@ -201,6 +207,11 @@ func (a *Adapter) Caps() chat.Caps {
 func (a *Adapter) Health() chat.Health {
 	h := a.health.Get(a.rest.http.readAt.Load())
 	if h.State == chat.Ready && h.LastEvent == 0 && h.Detail == "" {
+		if !a.cfg.EncryptKey.Empty() {
+			h.Detail = "waiting to be called; no event has arrived yet"
+			h.Fix = "write the bot a message; if nothing arrives, give the address of this connection for events and callbacks in the developer console, subscribe to im.message.receive_v1 and card.action.trigger, and publish a version"
+			return h
+		}
 		h.Detail = "connected; no event has arrived yet"
 		h.Fix = "write the bot a message; if nothing arrives, choose the persistent connection for events and callbacks in the developer console, subscribe to im.message.receive_v1 and card.action.trigger, and publish a version"
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/lark"
 	sim "loopx/fixtures/sim/lark"
@@ -15,26 +16,26 @@ import (
 // The way of one gate: a private message, a card, a press, an update.
 func TestGateWay(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
-	sink.answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	sink.Answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
 		if e.Kind == chat.CardPressed {
 			return chat.Answer{Notice: "Recorded: <b> & done"}, nil
 		}
 		return chat.Answer{}, nil
 	}
-	run(t, s, a, sink)
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
 
 	dm := s.DM("ou_wei")
 	sent := s.Say("ou_wei", dm, "status <please> & thanks")
-	e := sink.next(t, kind(chat.MessageSent))
+	e := sink.Next(t, adaptertest.Kind(chat.MessageSent))
 	want := chat.User{Tenant: "tenant_own", ID: "ou_wei", Kind: chat.Human, Name: "Wei"}
 	if e.Sender != want || !e.Private || e.Message.ID != sent.ID || e.Message.Text != "status <please> & thanks" || e.Place != place(dm) {
 		t.Fatalf("decoded %+v %+v", e, e.Message)
 	}
 	acked(t, s, sent)
 
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "gate-7", Place: e.Place, Text: "Publish?", Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "gate-7", Place: e.Place, Text: "Publish?", Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func TestGateWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := sink.next(t, kind(chat.CardPressed))
+	p := sink.Next(t, adaptertest.Kind(chat.CardPressed))
 	if p.Press.Action != "tok_publish" || p.Press.Message != ref.Message || !p.Private || p.ID == "" || p.Sender != want {
 		t.Fatalf("press %+v %+v", p, p.Press)
 	}
@@ -57,7 +58,7 @@ func TestGateWay(t *testing.T) {
 		t.Errorf("toasts %+v", got)
 	}
 
-	decided := gateCard()
+	decided := adaptertest.GateCard()
 	decided.State, decided.Title, decided.Struck, decided.Buttons, decided.Input = chat.CardDecided, "Homepage release · published by Wei", true, nil, nil
 	decided.Outcome = "Publish, by Wei at 10:03"
 	if err := a.Update(t.Context(), ref, chat.Outgoing{Text: "published", Card: &decided}); err != nil {
@@ -76,12 +77,12 @@ func TestGateWay(t *testing.T) {
 // The acknowledgement of a press can replace the card.
 func TestAnswerCard(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	done := chat.Card{State: chat.CardDecided, Title: "Homepage release · published by Wei"}
-	sink.answer = func(context.Context, chat.Event) (chat.Answer, error) { return chat.Answer{Card: &done}, nil }
-	run(t, s, a, sink)
+	sink.Answer = func(context.Context, chat.Event) (chat.Answer, error) { return chat.Answer{Card: &done}, nil }
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: place("oc_gen"), Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: place("oc_gen"), Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,17 +113,17 @@ func TestB20EveryPressIsAnswered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSim(t, sim.Options{})
-			a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Accept = 100 * time.Millisecond }), newRecorder()
-			sink.answer = func(ctx context.Context, _ chat.Event) (chat.Answer, error) {
+			a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Accept = 100 * time.Millisecond }), adaptertest.NewRecorder()
+			sink.Answer = func(ctx context.Context, _ chat.Event) (chat.Answer, error) {
 				if tt.slow {
 					<-ctx.Done()
 					return chat.Answer{}, ctx.Err()
 				}
 				return tt.answer, tt.err
 			}
-			run(t, s, a, sink)
+			adaptertest.Start(t, a, sink)
 			connected(t, s)
-			ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: place("oc_gen"), Card: new(gateCard())})
+			ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: place("oc_gen"), Card: new(adaptertest.GateCard())})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +137,7 @@ func TestB20EveryPressIsAnswered(t *testing.T) {
 				t.Errorf("the person saw %+v", got)
 			}
 			dm := s.DM("ou_wei")
-			eventually(t, s, "the private message", func() bool { return len(s.BotMessages(dm)) == tt.private })
+			adaptertest.Eventually(t, s, "the private message", func() bool { return len(s.BotMessages(dm)) == tt.private })
 		})
 	}
 }
@@ -145,16 +146,16 @@ func TestB20EveryPressIsAnswered(t *testing.T) {
 // read is answered.
 func TestB15UnknownPressIsAnswered(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
-	sink.answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	sink.Answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
 		if e.Press != nil && e.Press.Action == "" {
 			return chat.Answer{Notice: "not supported any more"}, nil
 		}
 		return chat.Answer{}, nil
 	}
-	run(t, s, a, sink)
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: place("oc_gen"), Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: place("oc_gen"), Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,16 +179,16 @@ func TestB15UnknownPressIsAnswered(t *testing.T) {
 // B21: an update of a card whose press is not answered yet waits for the answer.
 func TestB21AnswerFirstThenUpdate(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Settle = 400 * time.Millisecond }), newRecorder()
+	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Settle = 400 * time.Millisecond }), adaptertest.NewRecorder()
 	entered, release := make(chan struct{}), make(chan struct{})
-	sink.answer = func(context.Context, chat.Event) (chat.Answer, error) {
+	sink.Answer = func(context.Context, chat.Event) (chat.Answer, error) {
 		close(entered)
 		<-release
 		return chat.Answer{}, nil
 	}
-	run(t, s, a, sink)
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: place("oc_gen"), Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: place("oc_gen"), Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,8 +202,8 @@ func TestB21AnswerFirstThenUpdate(t *testing.T) {
 		updated <- a.Update(context.Background(), ref, chat.Outgoing{Card: &chat.Card{State: chat.CardDecided, Title: "done"}})
 	}()
 	// Another card does not wait.
-	other, err := a.Send(t.Context(), chat.Outgoing{Key: "k2", Place: place("oc_gen"), Card: new(gateCard())})
-	if err != nil || a.Update(t.Context(), other, chat.Outgoing{Card: new(gateCard())}) != nil {
+	other, err := a.Send(t.Context(), chat.Outgoing{Key: "k2", Place: place("oc_gen"), Card: new(adaptertest.GateCard())})
+	if err != nil || a.Update(t.Context(), other, chat.Outgoing{Card: new(adaptertest.GateCard())}) != nil {
 		t.Fatal(err)
 	}
 	if s.Acked(press.Envelopes[0]) || len(s.Calls("im.message.patch")) != 1 {
@@ -222,17 +223,17 @@ func TestB21AnswerFirstThenUpdate(t *testing.T) {
 // opened.
 func TestB37B38Topics(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, s, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
 	for _, where := range []string{"oc_gen", s.DM("ou_wei")} {
 		first := s.Say("ou_wei", where, "first in "+where)
 		s.Quote("ou_wei", where, first.ID, "a quote in "+where)
-		if e := sink.next(t, said("a quote in "+where)); e.Place.Thread != "" || e.Message.Parent != first.ID {
+		if e := sink.Next(t, adaptertest.Said("a quote in "+where)); e.Place.Thread != "" || e.Message.Parent != first.ID {
 			t.Errorf("a quote became a topic: %+v", e)
 		}
 		in, thread := s.OpenTopic("ou_wei", where, first.ID, "in the topic of "+where)
-		e := sink.next(t, said("in the topic of "+where))
+		e := sink.Next(t, adaptertest.Said("in the topic of "+where))
 		if e.Place.Thread != thread {
 			t.Fatalf("topic %+v, want %s", e.Place, thread)
 		}
@@ -265,8 +266,8 @@ func TestB37B38Topics(t *testing.T) {
 	}
 	// A topic group: every message has a thread.
 	s.Say("ou_wei", "oc_topic", "new topic")
-	e := sink.next(t, said("new topic"))
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "t", Place: e.Place, Card: new(gateCard())})
+	e := sink.Next(t, adaptertest.Said("new topic"))
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "t", Place: e.Place, Card: new(adaptertest.GateCard())})
 	m, _ := s.Message(ref.Message)
 	if err != nil || e.Place.Thread == "" || m.ThreadID != e.Place.Thread {
 		t.Errorf("%v %+v", err, m)
@@ -275,7 +276,7 @@ func TestB37B38Topics(t *testing.T) {
 	if _, err := s.PressButton("ou_wei", ref.Message, "Publish"); err != nil {
 		t.Fatal(err)
 	}
-	if p := sink.next(t, kind(chat.CardPressed)); p.Place != e.Place {
+	if p := sink.Next(t, adaptertest.Kind(chat.CardPressed)); p.Place != e.Place {
 		t.Errorf("pressed in %+v, want %+v", p.Place, e.Place)
 	}
 	if found, ok, err := newAdapter(t, s).Find(t.Context(), e.Place, "t", time.Now().Add(-time.Minute)); err != nil || !ok || found.Message != ref.Message {
@@ -291,7 +292,7 @@ func TestB73SameKeySameMessage(t *testing.T) {
 	a := newAdapter(t, s, slow)
 	for name, out := range map[string]chat.Outgoing{
 		"text":        {Key: "k-text", Place: place("oc_gen"), Text: "said once"},
-		"card":        {Key: "k-card", Place: place("oc_gen"), Card: new(gateCard())},
+		"card":        {Key: "k-card", Place: place("oc_gen"), Card: new(adaptertest.GateCard())},
 		"to a person": {Key: strings.Repeat("long key ", 10), To: &chat.User{ID: "ou_ana"}, Text: "to Ana once"},
 	} {
 		since := time.Now()
@@ -346,7 +347,7 @@ func TestFindAfterTheHour(t *testing.T) {
 	if _, _, err := newAdapter(t, s).Find(t.Context(), place("ou_ana"), "k", long); chat.KindOf(err) != chat.Invalid || err == nil {
 		t.Errorf("Find with a person nobody spoke to = %v, want kind invalid", err)
 	}
-	card, err := newAdapter(t, s).Send(t.Context(), chat.Outgoing{Key: "c", Place: place("oc_gen"), Card: new(gateCard())})
+	card, err := newAdapter(t, s).Send(t.Context(), chat.Outgoing{Key: "c", Place: place("oc_gen"), Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,12 +387,12 @@ func TestUpdateByKind(t *testing.T) {
 	if e, ok := errors.AsType[*chat.Error](last); !ok || e.Kind != chat.Gone || e.Code != "230072" {
 		t.Errorf("after too many edits: %v", last)
 	}
-	card, err := a.Send(t.Context(), chat.Outgoing{Key: "c", Place: place("oc_gen"), Card: new(gateCard())})
+	card, err := a.Send(t.Context(), chat.Outgoing{Key: "c", Place: place("oc_gen"), Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 25 { // a card has no such bound
-		if err := a.Update(t.Context(), card, chat.Outgoing{Card: new(gateCard())}); err != nil {
+		if err := a.Update(t.Context(), card, chat.Outgoing{Card: new(adaptertest.GateCard())}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -403,7 +404,7 @@ func TestB56RefusedCardBecomesText(t *testing.T) {
 	a := newAdapter(t, s)
 	refused := sim.Fault{Method: "im.message.create", Kind: sim.FaultError, Code: 230099, Status: 400, Msg: "Failed to create card content, ext=ErrCode: 11310; ErrMsg: card table number over limit; ErrorValue: secret words"}
 	s.Inject(refused)
-	card := gateCard()
+	card := adaptertest.GateCard()
 	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: place("oc_gen"), Text: chat.PlainText(card), Card: &card})
 	m, _ := s.Message(ref.Message)
 	if err != nil || m.Type != "post" || m.Shown() != chat.PlainText(card) || len(s.BotMessages("oc_gen")) != 1 {

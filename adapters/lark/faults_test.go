@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/lark"
 	sim "loopx/fixtures/sim/lark"
@@ -92,7 +93,7 @@ func TestRateLimitIsTold(t *testing.T) {
 	s := newSim(t, sim.Options{PostsPerSecond: 2, UpdatesPerSecond: 1})
 	a := newAdapter(t, s)
 	send := func(key string) (chat.Ref, error) {
-		return a.Send(t.Context(), chat.Outgoing{Key: key, Place: place("oc_gen"), Card: new(gateCard())})
+		return a.Send(t.Context(), chat.Outgoing{Key: key, Place: place("oc_gen"), Card: new(adaptertest.GateCard())})
 	}
 	ref, err := send("1")
 	if err != nil {
@@ -108,7 +109,7 @@ func TestRateLimitIsTold(t *testing.T) {
 		t.Errorf("%v", last)
 	}
 	for range 10 {
-		if last = a.Update(t.Context(), ref, chat.Outgoing{Card: new(gateCard())}); last != nil {
+		if last = a.Update(t.Context(), ref, chat.Outgoing{Card: new(adaptertest.GateCard())}); last != nil {
 			break
 		}
 	}
@@ -176,7 +177,7 @@ func TestTokenIsFetchedOnce(t *testing.T) {
 // warning, and the token endpoint is left in peace.
 func TestB75NoExpiry(t *testing.T) {
 	s := newSim(t, sim.Options{TokenLife: -1})
-	var log safeBuffer
+	var log adaptertest.Log
 	a := newAdapter(t, s, func(c *lark.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	for i := range 5 {
 		if _, err := a.Send(t.Context(), chat.Outgoing{Key: fmt.Sprint(i), Place: place("oc_gen"), Text: "x"}); err != nil {
@@ -210,8 +211,8 @@ func TestShortTokenLife(t *testing.T) {
 // Frames that are nothing, events that are nothing: the next one still arrives.
 func TestMalformedFrames(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, s, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
 	s.SendRaw([]byte("no protobuf"))
 	s.SendRaw(nil)
@@ -227,7 +228,7 @@ func TestMalformedFrames(t *testing.T) {
 	acked(t, s, bad)
 	acked(t, s, odd)
 	acked(t, s, s.Say("ou_wei", "oc_gen", "still here"))
-	sink.next(t, said("still here"))
+	sink.Next(t, adaptertest.Said("still here"))
 	if c := a.Counts(); c["frame:bad_part"] != 3 || c["frame:unreadable"] < 2 || c["undecodable"] < 2 || c["ignored:event:im.from.the.future_v9"] != 1 {
 		t.Errorf("counts %v", c)
 	}
@@ -241,20 +242,20 @@ func TestFragments(t *testing.T) {
 	for _, shuffle := range []bool{false, true} {
 		s := newSim(t, sim.Options{})
 		s.Fragment(7, true, shuffle)
-		a, sink := newAdapter(t, s), newRecorder()
-		run(t, s, a, sink)
+		a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+		adaptertest.Start(t, a, sink)
 		var last sim.Sent
 		for i := range 300 {
 			last = s.Say("ou_wei", "oc_gen", fmt.Sprintf("%04d 重点", i))
 		}
 		acked(t, s, last)
-		for i, e := range sink.all() {
+		for i, e := range sink.All() {
 			if e.Message.Text != fmt.Sprintf("%04d 重点", i) {
 				t.Fatalf("%d: %q", i, e.Message.Text)
 			}
 		}
-		if len(sink.all()) != 300 {
-			t.Errorf("%d events", len(sink.all()))
+		if len(sink.All()) != 300 {
+			t.Errorf("%d events", len(sink.All()))
 		}
 	}
 }
@@ -263,8 +264,8 @@ func TestFragments(t *testing.T) {
 // decides on both.
 func TestB01B03Repeats(t *testing.T) {
 	s := newSim(t, sim.Options{AckWithin: 100 * time.Millisecond, Redeliver: []time.Duration{0, 0, 0}})
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, s, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
 	s.LoseAcks(1)
 	one := s.Say("ou_wei", "oc_gen", "once")
@@ -272,7 +273,7 @@ func TestB01B03Repeats(t *testing.T) {
 	acked(t, s, one)
 	acked(t, s, s.SayAgain(one.ID))
 	acked(t, s, s.SayAgainAs(one.ID))
-	all := sink.all()
+	all := sink.All()
 	first := all[0]
 	ids := map[string]bool{}
 	for _, e := range all {
@@ -289,27 +290,27 @@ func TestB01B03Repeats(t *testing.T) {
 // Recalls, joins and leaves reach the bot; edits do not exist for bots.
 func TestOtherEvents(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, s, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
 	one := s.Say("ou_wei", s.DM("ou_wei"), "oops")
 	s.EditMessage(one.ID, "edited")
 	acked(t, s, s.DeleteMessage(one.ID))
-	if e := sink.next(t, kind(chat.MessageDeleted)); e.Message.ID != one.ID || !e.Private || e.Sender.Kind != chat.Unknown {
+	if e := sink.Next(t, adaptertest.Kind(chat.MessageDeleted)); e.Message.ID != one.ID || !e.Private || e.Sender.Kind != chat.Unknown {
 		t.Errorf("%+v %+v", e, e.Message)
 	}
 	acked(t, s, s.Kick("oc_gen", "ou_wei", s.BotID()))
 	acked(t, s, s.Invite("oc_gen", "ou_wei", s.BotID()))
-	if e := sink.next(t, kind(chat.BotAdded)); e.Place.Conversation != "oc_gen" || e.Sender.ID != "ou_wei" || e.Private {
+	if e := sink.Next(t, adaptertest.Kind(chat.BotAdded)); e.Place.Conversation != "oc_gen" || e.Sender.ID != "ou_wei" || e.Private {
 		t.Errorf("%+v", e)
 	}
-	sink.next(t, kind(chat.BotRemoved))
+	sink.Next(t, adaptertest.Kind(chat.BotRemoved))
 	acked(t, s, s.React("ou_wei", one.ID, "THUMBSUP"))
 	acked(t, s, s.Share("ou_wei", "oc_gen", "image", `{"image_key":"img_1"}`))
-	if e := sink.next(t, func(e chat.Event) bool { return e.Message != nil && len(e.Message.Attachments) == 1 }); e.Message.Attachments[0].Kind != "image" {
+	if e := sink.Next(t, func(e chat.Event) bool { return e.Message != nil && len(e.Message.Attachments) == 1 }); e.Message.Attachments[0].Kind != "image" {
 		t.Errorf("%+v", e.Message)
 	}
-	for _, e := range sink.all() {
+	for _, e := range sink.All() {
 		if e.Kind == chat.MessageEdited {
 			t.Error("an edit arrived")
 		}
@@ -320,12 +321,12 @@ func TestOtherEvents(t *testing.T) {
 // warned of once.
 func TestWithoutScopes(t *testing.T) {
 	s := newSim(t, sim.Options{Scopes: []string{"im:message"}, StringMentions: true})
-	var log safeBuffer
-	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }), newRecorder()
-	run(t, s, a, sink)
+	var log adaptertest.Log
+	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
 	s.Say("ou_wei", s.DM("ou_wei"), "hello")
-	if e := sink.next(t, said("hello")); e.Sender.Kind != chat.Human || e.Sender.Name != "" {
+	if e := sink.Next(t, adaptertest.Said("hello")); e.Sender.Kind != chat.Human || e.Sender.Name != "" {
 		t.Errorf("%+v", e.Sender)
 	}
 	if quiet := s.Say("ou_wei", "oc_gen", "not for the bot"); len(quiet.Envelopes) != 0 {
@@ -334,7 +335,7 @@ func TestWithoutScopes(t *testing.T) {
 	for range 2 {
 		acked(t, s, s.Say("ou_wei", "oc_gen", "<@"+s.BotID()+"> status"))
 	}
-	if e := sink.next(t, said("@ou_bot status")); !e.Message.Mentions[0].Self {
+	if e := sink.Next(t, adaptertest.Said("@ou_bot status")); !e.Message.Mentions[0].Self {
 		t.Errorf("%+v", e.Message)
 	}
 	if n := strings.Count(log.String(), "mention_as_string"); n != 1 {
@@ -345,13 +346,13 @@ func TestWithoutScopes(t *testing.T) {
 // B93: not in logs, not in errors, and not the address that holds the ticket.
 func TestLogsHoldNoSecret(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	var log safeBuffer
+	var log adaptertest.Log
 	a, sink := newAdapter(t, s, func(c *lark.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}), newRecorder()
+	}), adaptertest.NewRecorder()
 	s.RefuseSockets(1)
 	s.Inject(sim.Fault{Method: "ws.endpoint", Kind: sim.FaultReset}, sim.Fault{Method: "bot.info", Kind: sim.FaultHTML})
-	stop := run(t, s, a, sink)
+	stop := adaptertest.Start(t, a, sink)
 	acked(t, s, s.Say("ou_wei", "oc_gen", "the words of a person"))
 	s.Inject(sim.Fault{Method: "*", Kind: sim.FaultWriteReset, Times: 2}, sim.Fault{Method: "auth.token", Kind: sim.FaultReset})
 	s.RevokeTokens()
@@ -405,8 +406,8 @@ func TestConfigIsChecked(t *testing.T) {
 
 func TestOneRunAtATime(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, s, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
 	if err := a.Run(context.Background(), sink); chat.KindOf(err) != chat.Invalid || err == nil {
 		t.Errorf("a second Run = %v", err)

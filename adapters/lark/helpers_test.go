@@ -2,14 +2,12 @@ package lark_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.uber.org/goleak"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/lark"
 	sim "loopx/fixtures/sim/lark"
@@ -169,60 +168,6 @@ func TestPublishedSchemas(t *testing.T) {
 	}
 }
 
-// recorder is a sink that keeps what it got and answers as told.
-type recorder struct {
-	mu     sync.Mutex
-	events []chat.Event
-	answer func(context.Context, chat.Event) (chat.Answer, error)
-	more   chan struct{}
-}
-
-func newRecorder() *recorder { return &recorder{more: make(chan struct{}, 10_000)} }
-
-func (r *recorder) Accept(ctx context.Context, e chat.Event) (chat.Answer, error) {
-	r.mu.Lock()
-	r.events = append(r.events, e)
-	answer := r.answer
-	r.mu.Unlock()
-	r.more <- struct{}{}
-	if answer == nil {
-		return chat.Answer{}, nil
-	}
-	return answer(ctx, e)
-}
-
-func (r *recorder) all() []chat.Event {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]chat.Event(nil), r.events...)
-}
-
-// next waits until a wanted event is there.
-func (r *recorder) next(t *testing.T, want func(chat.Event) bool) chat.Event {
-	t.Helper()
-	deadline := time.After(10 * time.Second)
-	for {
-		for _, e := range r.all() {
-			if want(e) {
-				return e
-			}
-		}
-		select {
-		case <-r.more:
-		case <-deadline:
-			t.Fatalf("the event did not come; there are %+v", r.all())
-		}
-	}
-}
-
-func kind(k chat.EventKind) func(chat.Event) bool {
-	return func(e chat.Event) bool { return e.Kind == k }
-}
-
-func said(text string) func(chat.Event) bool {
-	return func(e chat.Event) bool { return e.Message != nil && e.Message.Text == text }
-}
-
 func fast() lark.Timing {
 	return lark.Timing{
 		RetryMin: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond, Call: 2 * time.Second,
@@ -253,81 +198,16 @@ func newSim(t *testing.T, opt sim.Options) *sim.Server {
 	return s
 }
 
-// run starts the adapter and stops it at the end of the test.
-func run(t *testing.T, s *sim.Server, a *lark.Adapter, sink chat.Sink) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- a.Run(ctx, sink) }()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			select {
-			case err := <-done:
-				if err != nil {
-					t.Errorf("Run returned %v after its context ended", err)
-				}
-			case <-time.After(10 * time.Second):
-				t.Error("Run did not return")
-			}
-		})
-	}
-	t.Cleanup(stop)
-	return stop
-}
-
-func eventually(t *testing.T, s *sim.Server, what string, cond func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if err := s.Wait(ctx, cond); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-}
-
 func connected(t *testing.T, s *sim.Server) {
 	t.Helper()
-	eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
+	adaptertest.Eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
 }
 
 func acked(t *testing.T, s *sim.Server, sent sim.Sent) {
 	t.Helper()
 	for _, e := range sent.Envelopes {
-		eventually(t, s, "acknowledgement", func() bool { return s.Acked(e) })
+		adaptertest.Eventually(t, s, "acknowledgement", func() bool { return s.Acked(e) })
 	}
 }
 
 func place(chatID string) chat.Place { return chat.Place{Connection: "work", Conversation: chatID} }
-
-func gateCard() chat.Card {
-	return chat.Card{
-		State: chat.CardOpen, Title: "Homepage release · waits for you", Question: "Publish the new pricing page?",
-		Quotes:  []chat.Quote{{From: "builder asks", Text: "Checks pass, copy reviewed by Ana"}},
-		Options: []chat.Option{{Label: "Publish", Consequence: "goes live at once", Mark: "approves"}, {Label: "Hold", Mark: "rejects"}},
-		Facts:   []string{"Blocks 1 of 6 todos · 2 others go on"}, Footer: "G-7 · asked 09:58",
-		Evidence: []chat.Evidence{{Text: "tests 212/212 (10:01)"}, {Text: "preview", URL: "https://example.com/p"}},
-		Input:    &chat.Input{Name: "reason", Label: "Why?", Required: true, Multi: true, Max: 300},
-		Buttons: []chat.Button{
-			{ID: "tok_publish", Label: "Publish"}, {ID: "tok_hold", Label: "Hold…", Form: true, Style: chat.ButtonDanger},
-		},
-	}
-}
-
-// safeBuffer collects a log that several goroutines write.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}

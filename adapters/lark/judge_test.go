@@ -15,6 +15,7 @@ import (
 	larkim "github.com/larksuite/oapi-sdk-go/v3/service/im/v1"
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 
+	"loopx/adapters/adaptertest"
 	sim "loopx/fixtures/sim/lark"
 )
 
@@ -79,7 +80,7 @@ func TestSDKAgrees(t *testing.T) {
 		}
 	})
 	await(t, ready, "ready")
-	eventually(t, s, "a ping", func() bool { return s.Pings() > 0 })
+	adaptertest.Eventually(t, s, "a ping", func() bool { return s.Pings() > 0 })
 
 	sent := s.Say("ou_wei", "oc_gen", "<@"+s.BotID()+"> hello")
 	e := await(t, got, "the message")

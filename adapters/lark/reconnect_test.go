@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/lark"
 	sim "loopx/fixtures/sim/lark"
@@ -19,9 +20,9 @@ func TestFlappingIsPaced(t *testing.T) {
 	s.FlapSockets(6)
 	a, sink := newAdapter(t, s, func(c *lark.Config) {
 		c.Timing.RetryMin, c.Timing.RetryMax = 40*time.Millisecond, 160*time.Millisecond
-	}), newRecorder()
+	}), adaptertest.NewRecorder()
 	began := time.Now()
-	run(t, s, a, sink)
+	adaptertest.Start(t, a, sink)
 	acked(t, s, s.Say("ou_wei", "oc_gen", "after the storm"))
 	// Pauses of at least half of 40, 80, 160, 160, 160, 160 ms lie before the 7th.
 	if d := time.Since(began); d < 380*time.Millisecond {
@@ -57,13 +58,13 @@ func TestComesBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSim(t, sim.Options{})
-			a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Pong = 150 * time.Millisecond }), newRecorder()
-			run(t, s, a, sink)
+			a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Pong = 150 * time.Millisecond }), adaptertest.NewRecorder()
+			adaptertest.Start(t, a, sink)
 			acked(t, s, s.Say("ou_wei", "oc_gen", "first"))
 			hurt(s)
-			eventually(t, s, "another connection", func() bool { _, ever := s.Connections(); return ever > 1 })
+			adaptertest.Eventually(t, s, "another connection", func() bool { _, ever := s.Connections(); return ever > 1 })
 			acked(t, s, s.Say("ou_wei", "oc_gen", "second"))
-			eventually(t, s, "one connection", func() bool { open, _ := s.Connections(); return open == 1 })
+			adaptertest.Eventually(t, s, "one connection", func() bool { open, _ := s.Connections(); return open == 1 })
 		})
 	}
 }
@@ -85,7 +86,7 @@ func TestPermanentRefusals(t *testing.T) {
 			s := newSim(t, sim.Options{})
 			tt.hurt(s)
 			a := newAdapter(t, s)
-			err := a.Run(t.Context(), newRecorder())
+			err := a.Run(t.Context(), adaptertest.NewRecorder())
 			e, ok := errors.AsType[*chat.Error](err)
 			if !ok || e.Kind != chat.Auth || e.Code != tt.code || e.Fix == "" {
 				t.Errorf("Run = %#v", e)
@@ -94,8 +95,8 @@ func TestPermanentRefusals(t *testing.T) {
 				t.Errorf("health %+v", h)
 			}
 			s.Restore()
-			sink := newRecorder()
-			run(t, s, a, sink) // and it works again
+			sink := adaptertest.NewRecorder()
+			adaptertest.Start(t, a, sink) // and it works again
 			acked(t, s, s.Say("ou_wei", "oc_gen", "again"))
 		})
 	}
@@ -105,8 +106,8 @@ func TestPermanentRefusals(t *testing.T) {
 // arrived.
 func TestB12QuietIsAliveAndSaysSo(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Ping, c.Timing.Pong = 10*time.Millisecond, 400*time.Millisecond }), newRecorder()
-	run(t, s, a, sink)
+	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Ping, c.Timing.Pong = 10*time.Millisecond, 400*time.Millisecond }), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	connected(t, s)
 	first := a.Health().LastFrame
 	deadline := time.After(5 * time.Second)
@@ -136,8 +137,8 @@ func TestOddPongs(t *testing.T) {
 	for _, payload := range []string{"{}", `{"PingInterval":0}`, "no json", "[]"} {
 		s := newSim(t, sim.Options{PingInterval: time.Hour})
 		s.PongPayload([]byte(payload))
-		a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Ping = 0 }), newRecorder()
-		run(t, s, a, sink)
+		a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Ping = 0 }), adaptertest.NewRecorder()
+		adaptertest.Start(t, a, sink)
 		connected(t, s)
 		for i := range 20 {
 			acked(t, s, s.Say("ou_wei", "oc_gen", fmt.Sprint(i)))
@@ -150,16 +151,16 @@ func TestOddPongs(t *testing.T) {
 
 func TestBurst(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, s, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	var last sim.Sent
 	for i := range 4000 {
 		last = s.Say("ou_wei", []string{"oc_gen", "oc_ops"}[i%2], fmt.Sprintf("%04d", i))
 	}
 	acked(t, s, last)
-	eventually(t, s, "all", func() bool { return len(sink.all()) == 4000 })
+	adaptertest.Eventually(t, s, "all", func() bool { return len(sink.All()) == 4000 })
 	next := map[string]string{}
-	for _, e := range sink.all() {
+	for _, e := range sink.All() {
 		if e.Message.Text <= next[e.Place.Conversation] {
 			t.Fatalf("%s came after %s", e.Message.Text, next[e.Place.Conversation])
 		}
@@ -170,14 +171,14 @@ func TestBurst(t *testing.T) {
 // In a burst the last waits far longer than one event may take; none is refused.
 func TestSlowBurstIsStored(t *testing.T) {
 	s := newSim(t, sim.Options{AckWithin: time.Minute})
-	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Accept = 500 * time.Millisecond }), newRecorder()
-	sink.answer = func(ctx context.Context, _ chat.Event) (chat.Answer, error) {
+	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Timing.Accept = 500 * time.Millisecond }), adaptertest.NewRecorder()
+	sink.Answer = func(ctx context.Context, _ chat.Event) (chat.Answer, error) {
 		slow, stop := context.WithTimeout(ctx, 20*time.Millisecond)
 		defer stop()
 		<-slow.Done()
 		return chat.Answer{}, ctx.Err()
 	}
-	run(t, s, a, sink)
+	adaptertest.Start(t, a, sink)
 	var all []sim.Sent
 	for i := range 40 {
 		all = append(all, s.Say("ou_wei", "oc_gen", fmt.Sprint(i)))
@@ -185,7 +186,7 @@ func TestSlowBurstIsStored(t *testing.T) {
 	for _, sent := range all {
 		acked(t, s, sent)
 	}
-	if n := len(sink.all()); n != 40 {
+	if n := len(sink.All()); n != 40 {
 		t.Errorf("%d deliveries", n)
 	}
 }
@@ -193,19 +194,19 @@ func TestSlowBurstIsStored(t *testing.T) {
 // What is being stored when the end comes is acknowledged.
 func TestStopAcknowledgesWhatIsStored(t *testing.T) {
 	s := newSim(t, sim.Options{})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	entered, release := make(chan struct{}), make(chan struct{})
-	sink.answer = func(context.Context, chat.Event) (chat.Answer, error) {
+	sink.Answer = func(context.Context, chat.Event) (chat.Answer, error) {
 		close(entered)
 		<-release
 		return chat.Answer{}, nil
 	}
-	stop := run(t, s, a, sink)
+	stop := adaptertest.Start(t, a, sink)
 	sent := s.Say("ou_wei", "oc_gen", "in flight")
 	<-entered
 	stopped := make(chan struct{})
 	go func() { stop(); close(stopped) }()
-	eventually(t, s, "still connected", func() bool { n, _ := s.Connections(); return n == 1 })
+	adaptertest.Eventually(t, s, "still connected", func() bool { n, _ := s.Connections(); return n == 1 })
 	close(release)
 	<-stopped
 	acked(t, s, sent)
@@ -214,15 +215,15 @@ func TestStopAcknowledgesWhatIsStored(t *testing.T) {
 // An event that could not be stored is refused, and comes again.
 func TestRefusedEventComesAgain(t *testing.T) {
 	s := newSim(t, sim.Options{Redeliver: []time.Duration{0, 0, 0, 0}})
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	n := 0
-	sink.answer = func(context.Context, chat.Event) (chat.Answer, error) {
+	sink.Answer = func(context.Context, chat.Event) (chat.Answer, error) {
 		if n++; n < 3 {
 			return chat.Answer{}, errors.New("the disk is full")
 		}
 		return chat.Answer{}, nil
 	}
-	run(t, s, a, sink)
+	adaptertest.Start(t, a, sink)
 	sent := s.Say("ou_wei", "oc_gen", "keep me")
 	acked(t, s, sent)
 	if codes := fmt.Sprint(s.Envelopes()[0].Codes); codes != "[500 500 200]" {

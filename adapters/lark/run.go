@@ -26,10 +26,15 @@ func (a *Adapter) Run(ctx context.Context, sink chat.Sink) error {
 	defer a.running.Store(false)
 	a.health.Set(chat.Starting, "", "")
 
-	r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
-	r.lanes = lane.New(func(it item) { r.accept(ctx, it) }, func(it item) int { return len(it.frame.Payload) + 512 })
-	err := r.loop(ctx)
-	r.side.Wait()
+	var err error
+	if a.cfg.EncryptKey.Empty() {
+		r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
+		r.lanes = lane.New(func(it item) { r.accept(ctx, it) }, func(it item) int { return len(it.frame.Payload) + 512 })
+		err = r.loop(ctx)
+		r.side.Wait()
+	} else {
+		err = a.runWebhook(ctx, sink)
+	}
 	if ctx.Err() != nil {
 		a.health.Set(chat.Starting, "stopped", "")
 		return nil
@@ -137,6 +142,15 @@ func (a *Adapter) identify(ctx context.Context) (identity, error) {
 	if a.id.bot != "" {
 		return a.id, nil
 	}
+	id, err := a.whoAmI(ctx)
+	if err == nil {
+		a.id = id
+	}
+	return id, err
+}
+
+// whoAmI asks Lark.
+func (a *Adapter) whoAmI(ctx context.Context) (identity, error) {
 	var out struct {
 		Bot struct {
 			OpenID string `json:"open_id"`
@@ -148,8 +162,7 @@ func (a *Adapter) identify(ctx context.Context) (identity, error) {
 	if out.Bot.OpenID == "" {
 		return identity{}, a.rest.classify(errNoData, reading)
 	}
-	a.id = identity{connection: a.cfg.Name, app: a.cfg.AppID, bot: out.Bot.OpenID}
-	return a.id, nil
+	return identity{connection: a.cfg.Name, app: a.cfg.AppID, bot: out.Bot.OpenID}, nil
 }
 
 // forget makes the next identify ask again: the secret may be another app's.

@@ -1,6 +1,7 @@
 package lark_test
 
 import (
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +16,30 @@ func TestSuite(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Harness{New: surface})
 }
 
+// TestWebhookSuite is the suite over signed and encrypted requests.
+func TestWebhookSuite(t *testing.T) {
+	adaptertest.Run(t, adaptertest.Harness{
+		New: func(t *testing.T) adaptertest.Surface {
+			s := newSim(t, sim.Options{Redeliver: []time.Duration{0, 0, 0}})
+			a := newAdapter(t, s, func(c *lark.Config) {
+				c.EncryptKey, c.VerificationToken = chat.NewSecret(encryptKey), chat.NewSecret(s.VerificationToken())
+				c.Timing.Call, c.Timing.Check = 2*time.Second, 50*time.Millisecond
+			})
+			web := httptest.NewServer(a)
+			t.Cleanup(web.Close)
+			s.CallApp(web.URL, encryptKey)
+			return surfaceOf(t, s, a)
+		},
+		Cannot: map[adaptertest.Check]string{adaptertest.Order: "Lark's requests may overtake each other"},
+	})
+}
+
 func surface(t *testing.T) adaptertest.Surface {
 	s := newSim(t, sim.Options{Redeliver: []time.Duration{0, 0, 0}})
-	a := newAdapter(t, s, func(c *lark.Config) { c.Timing.Call = 2 * time.Second })
+	return surfaceOf(t, s, newAdapter(t, s, func(c *lark.Config) { c.Timing.Call = 2 * time.Second }))
+}
+
+func surfaceOf(t *testing.T, s *sim.Server, a *lark.Adapter) adaptertest.Surface {
 	act := func(sent sim.Sent, err error) (adaptertest.Act, error) {
 		return adaptertest.Act{ID: sent.ID, Acked: func() bool {
 			for _, e := range sent.Envelopes {

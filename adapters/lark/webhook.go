@@ -22,9 +22,8 @@ import (
 // Bounds of what comes over HTTP.
 const (
 	// freshFor is how far a request's time may be from ours, both ways.
-	freshFor    = 5 * time.Minute
-	maxWebhook  = 4 << 20
-	maxRequests = 1 << 16 // remembered against replays
+	freshFor   = 5 * time.Minute
+	maxWebhook = 4 << 20
 )
 
 // Webhook is the other way in: Lark calls us. It serves signed and encrypted
@@ -36,9 +35,7 @@ type Webhook struct {
 	cancel context.CancelFunc
 	key    [32]byte
 	lanes  *lane.Lanes[visit]
-
-	mu   sync.Mutex
-	seen map[[32]byte]time.Time // requests that had their effect
+	once   *lane.Once
 }
 
 // visit is one request on its way through the lane of its conversation.
@@ -61,7 +58,7 @@ func (a *Adapter) Webhook(sink chat.Sink) (*Webhook, error) {
 	}
 	w := &Webhook{
 		r:   &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)},
-		key: sha256.Sum256([]byte(a.cfg.EncryptKey.Reveal())), seen: map[[32]byte]time.Time{},
+		key: sha256.Sum256([]byte(a.cfg.EncryptKey.Reveal())), once: lane.NewOnce(freshFor),
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.lanes = lane.New(func(v visit) { v.run() }, func(v visit) int { return v.size })
@@ -73,6 +70,46 @@ func (w *Webhook) Stop() {
 	w.cancel()
 	w.lanes.Stop()
 	w.r.side.Wait()
+}
+
+// ServeHTTP takes one request while Run runs on a connection with an encrypt key;
+// before and after it Lark is told to come again.
+func (a *Adapter) ServeHTTP(out http.ResponseWriter, req *http.Request) {
+	if w := a.hook.Load(); w != nil {
+		w.ServeHTTP(out, req)
+		return
+	}
+	out.WriteHeader(http.StatusServiceUnavailable)
+}
+
+// runWebhook serves until ctx ends. No socket tells that the secret is dead, so
+// it is tried now and then.
+func (a *Adapter) runWebhook(ctx context.Context, sink chat.Sink) error {
+	w, err := a.Webhook(sink)
+	if err != nil {
+		return err
+	}
+	a.hook.Store(w)
+	defer w.Stop()
+	defer a.hook.Store(nil)
+	for a.pace.Wait(ctx) == nil {
+		_, err := a.identify(ctx)
+		if err == nil {
+			break
+		}
+		if chat.KindOf(err) == chat.Auth {
+			return err
+		}
+		a.health.Set(chat.Retrying, err.Error(), fixOf(err))
+	}
+	a.health.Set(chat.Ready, "", "")
+	for lane.Pause(ctx, a.cfg.Timing.Check) == nil {
+		if _, err := a.whoAmI(ctx); chat.KindOf(err) == chat.Auth {
+			a.forget()
+			return err
+		}
+	}
+	return nil
 }
 
 // refusedRequest says why a request is not taken, for the caller and the log:
@@ -144,13 +181,16 @@ func (w *Webhook) serve(out http.ResponseWriter, req *http.Request) (status int,
 	if !signed {
 		return deny(refuse("unsigned"))
 	}
-	once := sha256.Sum256([]byte(req.Header.Get("X-Lark-Signature")))
-	if r := w.claim(once); r != nil {
-		return deny(r)
+	signature := req.Header.Get("X-Lark-Signature")
+	switch ok, again := w.once.Claim(signature, w.r.cfg.Clock()); {
+	case again:
+		return deny(refuse("replayed"))
+	case !ok:
+		return deny(&refusedRequest{http.StatusServiceUnavailable, "busy"})
 	}
 	status, body, after = w.take(req.Context(), payload)
 	if status != http.StatusOK {
-		w.release(once) // Lark may bring the very same request again
+		w.once.Release(signature) // Lark may bring the very same request again
 	}
 	return status, body, after
 }
@@ -206,34 +246,6 @@ func (w *Webhook) decrypt(raw []byte) ([]byte, error) {
 		}
 	}
 	return out[:len(out)-pad], nil
-}
-
-// claim takes a request for the first time.
-func (w *Webhook) claim(once [32]byte) *refusedRequest {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := w.r.cfg.Clock()
-	if len(w.seen) >= maxRequests/2 {
-		for k, at := range w.seen {
-			if now.Sub(at) > 2*freshFor { // older ones fail by their age
-				delete(w.seen, k)
-			}
-		}
-	}
-	switch _, again := w.seen[once]; {
-	case again:
-		return refuse("replayed")
-	case len(w.seen) >= maxRequests:
-		return &refusedRequest{http.StatusServiceUnavailable, "busy"}
-	}
-	w.seen[once] = now
-	return nil
-}
-
-func (w *Webhook) release(once [32]byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.seen, once)
 }
 
 // take decodes one event and waits for the sink.

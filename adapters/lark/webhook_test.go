@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/larksuite/oapi-sdk-go/v3/event"
+	larkevent "github.com/larksuite/oapi-sdk-go/v3/event"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/lark"
 	sim "loopx/fixtures/sim/lark"
@@ -24,12 +25,12 @@ type hook struct {
 	t    *testing.T
 	s    *sim.Server
 	w    *lark.Webhook
-	sink *recorder
+	sink *adaptertest.Recorder
 	now  time.Time
 }
 
 func newHook(t *testing.T) *hook {
-	h := &hook{t: t, s: newSim(t, sim.Options{}), sink: newRecorder(), now: time.Now()}
+	h := &hook{t: t, s: newSim(t, sim.Options{}), sink: adaptertest.NewRecorder(), now: time.Now()}
 	a := newAdapter(t, h.s, func(c *lark.Config) {
 		c.EncryptKey, c.VerificationToken = chat.NewSecret(encryptKey), chat.NewSecret(h.s.VerificationToken())
 		c.Clock = func() time.Time { return h.now }
@@ -72,10 +73,10 @@ func TestWebhookTakesEventsAndPresses(t *testing.T) {
 	if code, body := h.good(said, "n1"); code != 200 || body != `{"msg":"success"}` {
 		t.Errorf("%d %s", code, body)
 	}
-	if e := h.sink.all()[0]; e.Message.Text != "hello" || !e.Private || e.Sender.Kind != chat.Human {
+	if e := h.sink.All()[0]; e.Message.Text != "hello" || !e.Private || e.Sender.Kind != chat.Human {
 		t.Errorf("%+v", e)
 	}
-	h.sink.answer = func(context.Context, chat.Event) (chat.Answer, error) { return chat.Answer{Notice: "noted"}, nil }
+	h.sink.Answer = func(context.Context, chat.Event) (chat.Answer, error) { return chat.Answer{Notice: "noted"}, nil }
 	press, err := json.Marshal(map[string]any{
 		"schema": "2.0",
 		"header": map[string]any{"event_id": "e9", "token": h.s.VerificationToken(), "event_type": "card.action.trigger", "tenant_key": h.s.Tenant(), "app_id": h.s.AppID()},
@@ -91,14 +92,14 @@ func TestWebhookTakesEventsAndPresses(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 	// What could not be stored is refused and comes again, the very same request.
-	h.sink.answer = func(context.Context, chat.Event) (chat.Answer, error) {
+	h.sink.Answer = func(context.Context, chat.Event) (chat.Answer, error) {
 		return chat.Answer{}, errors.New("the disk is full")
 	}
 	other := h.event(func() { h.s.Say("ou_wei", "oc_gen", "keep me") })
 	if code, _ := h.good(other, "n3"); code != 500 {
 		t.Errorf("a refused event was answered %d", code)
 	}
-	h.sink.answer = nil
+	h.sink.Answer = nil
 	if code, _ := h.good(other, "n3"); code != 200 {
 		t.Errorf("its repeat was answered %d", code)
 	}
@@ -161,7 +162,7 @@ func TestB36WebhookRefuses(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", name, code, got, tt.want)
 		}
 	}
-	if n := len(h.sink.all()); n != 0 {
+	if n := len(h.sink.All()); n != 0 {
 		t.Fatalf("%d events were taken", n)
 	}
 	for _, d := range []time.Duration{-299 * time.Second, 299 * time.Second} {
@@ -172,7 +173,7 @@ func TestB36WebhookRefuses(t *testing.T) {
 			t.Errorf("again: %d %s", code, got)
 		}
 	}
-	if n := len(h.sink.all()); n != 2 {
+	if n := len(h.sink.All()); n != 2 {
 		t.Errorf("%d events were taken", n)
 	}
 	req := httptest.NewRequest(http.MethodGet, "/lark", nil)
@@ -207,7 +208,7 @@ func TestSDKAgreesOnSealing(t *testing.T) {
 
 func TestWebhookNeedsItsKeys(t *testing.T) {
 	a := newAdapter(t, newSim(t, sim.Options{}))
-	if _, err := a.Webhook(newRecorder()); chat.KindOf(err) != chat.Invalid || err == nil {
+	if _, err := a.Webhook(adaptertest.NewRecorder()); chat.KindOf(err) != chat.Invalid || err == nil {
 		t.Errorf("%v", err)
 	}
 }

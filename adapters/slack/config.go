@@ -1,7 +1,8 @@
-// Package slack joins one Slack app in one workspace to the bot: Socket Mode
-// in, Web API out. decode.go turns envelopes into chat.Event, render.go draws a
-// chat.Card as Block Kit, send.go writes, run.go keeps the connection. Nothing
-// here decides anything: a press is delivered as the opaque id it carried.
+// Package slack joins one Slack app in one workspace to the bot: Socket Mode or
+// signed requests in, Web API out. decode.go turns envelopes into chat.Event,
+// render.go draws a chat.Card as Block Kit, send.go writes, run.go keeps the
+// connection, webhook.go takes requests. Nothing here decides anything: a press
+// is delivered as the opaque id it carried.
 package slack
 
 import (
@@ -28,8 +29,12 @@ import (
 type Config struct {
 	// Name of the connection; it becomes Place.Connection.
 	Name string
-	// AppToken ("xapp-...", scope connections:write) opens the socket.
+	// AppToken ("xapp-...", scope connections:write) opens the socket. Exactly one
+	// of it and SigningSecret is given.
 	AppToken chat.Secret
+	// SigningSecret (32 hex digits) makes Slack call us instead: Run keeps what
+	// ServeHTTP takes, and nothing is dialled.
+	SigningSecret chat.Secret
 	// BotToken ("xoxb-...") is for everything else.
 	BotToken chat.Secret
 	// BaseURL replaces https://slack.com/api/ for a simulator. It is taken only
@@ -61,6 +66,8 @@ type Timing struct {
 	Recheck time.Duration
 	// UserCache is how long a person's kind is believed: 10 min.
 	UserCache time.Duration
+	// Check is how often the token of a connection without a socket is tried: 5 min.
+	Check time.Duration
 }
 
 func (t Timing) withDefaults() Timing {
@@ -73,6 +80,7 @@ func (t Timing) withDefaults() Timing {
 	def(&t.Ping, 30*time.Second)
 	def(&t.Recheck, 20*time.Second)
 	def(&t.UserCache, 10*time.Minute)
+	def(&t.Check, 5*time.Minute)
 	return t
 }
 
@@ -84,7 +92,11 @@ func (c Config) check() error {
 	switch {
 	case c.Name == "":
 		return errors.New("the connection has no name")
-	case !tokenLike(c.AppToken, "xapp-"):
+	case c.AppToken.Empty() == c.SigningSecret.Empty():
+		return errors.New("give the app-level token (Socket Mode) or the signing secret (Slack calls us), one of them")
+	case !c.SigningSecret.Empty() && !signingSecret(c.SigningSecret):
+		return errors.New("the signing secret does not look like one (32 hex digits)")
+	case !c.AppToken.Empty() && !tokenLike(c.AppToken, "xapp-"):
 		return errors.New(`the app-level token does not look like one ("xapp-...")`)
 	case !tokenLike(c.BotToken, "xoxb-"):
 		return errors.New(`the bot token does not look like one ("xoxb-...")`)
@@ -109,6 +121,11 @@ func tokenLike(s chat.Secret, prefix string) bool {
 		strings.IndexFunc(v, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
+func signingSecret(s chat.Secret) bool {
+	v := s.Reveal()
+	return len(v) == 32 && strings.Trim(v, "0123456789abcdef") == ""
+}
+
 // Adapter is one connection. Make it with New.
 type Adapter struct {
 	cfg    Config
@@ -120,6 +137,7 @@ type Adapter struct {
 
 	running atomic.Bool
 	client  atomic.Pointer[socketmode.Client] // the one acknowledgements go to
+	hook    atomic.Pointer[Webhook]           // while Run serves requests
 
 	idMu sync.Mutex
 	id   identity
@@ -167,8 +185,16 @@ func (a *Adapter) Caps() chat.Caps {
 	}
 }
 
-// Health is how the connection is now.
-func (a *Adapter) Health() chat.Health { return a.health.Get(a.http.lastRead()) }
+// Health is how the connection is now. One that is called and never was says so:
+// a wrong address in the app's settings looks like that.
+func (a *Adapter) Health() chat.Health {
+	h := a.health.Get(a.http.lastRead())
+	if h.State == chat.Ready && h.LastEvent == 0 && h.Detail == "" && !a.cfg.SigningSecret.Empty() {
+		h.Detail = "waiting to be called; no event has arrived yet"
+		h.Fix = "write the bot a message; if nothing arrives, give the address of this connection as the request URL of events, interactivity and slash commands in the app's settings"
+	}
+	return h
+}
 
 // Counts returns what was taken, refused and ignored since the start, by
 // reason; it names event types and error codes, never content.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/slack"
 	sim "loopx/fixtures/sim/slack"
@@ -100,15 +101,15 @@ func TestRefusedCardBecomesText(t *testing.T) {
 	a := newAdapter(t, s)
 	s.Inject(sim.Fault{Method: "chat.postMessage", Kind: sim.FaultError, Code: "invalid_blocks"},
 		sim.Fault{Method: "chat.update", Kind: sim.FaultError, Code: "msg_blocks_too_long"})
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Conversation: "C0GEN"}, Card: new(gateCard())})
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Conversation: "C0GEN"}, Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := chat.PlainText(gateCard())
+	want := chat.PlainText(adaptertest.GateCard())
 	if m, _ := s.Message("C0GEN", ref.Message); m.Shown() != want {
 		t.Errorf("shown\n%s\nwant\n%s", m.Shown(), want)
 	}
-	if err := a.Update(t.Context(), ref, chat.Outgoing{Card: new(gateCard()), Text: "as text"}); err != nil {
+	if err := a.Update(t.Context(), ref, chat.Outgoing{Card: new(adaptertest.GateCard()), Text: "as text"}); err != nil {
 		t.Fatal(err)
 	}
 	if m, _ := s.Message("C0GEN", ref.Message); m.Shown() != "as text" || len(m.Buttons()) != 0 {
@@ -151,16 +152,16 @@ func TestCallsSwitchEverythingOff(t *testing.T) {
 func TestNoticeFallsBack(t *testing.T) {
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
-	a, sink := newAdapter(t, s), newRecorder()
-	sink.answer = func(e chat.Event) (chat.Answer, error) {
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	sink.Answer = func(_ context.Context, e chat.Event) (chat.Answer, error) {
 		if e.Kind == chat.CardPressed {
 			return chat.Answer{Notice: "only for you"}, nil
 		}
 		return chat.Answer{}, nil
 	}
-	run(t, a, sink)
-	eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Conversation: "C0GEN"}, Card: new(gateCard())})
+	adaptertest.Start(t, a, sink)
+	adaptertest.Eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Conversation: "C0GEN"}, Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestNoticeFallsBack(t *testing.T) {
 	if _, err := s.PressButton("U0WEI", "C0GEN", ref.Message, "Publish"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, s, "notice", func() bool { return len(s.Ephemeral("U0WEI")) == 1 })
+	adaptertest.Eventually(t, s, "notice", func() bool { return len(s.Ephemeral("U0WEI")) == 1 })
 	if m := s.Ephemeral("U0WEI")[0]; m.Shown() != "only for you" {
 		t.Errorf("notice %q", m.Shown())
 	}
@@ -181,10 +182,10 @@ func TestNoticeFallsBack(t *testing.T) {
 func TestExpiredTrigger(t *testing.T) {
 	s := sim.New(sim.Options{TriggerLife: time.Nanosecond})
 	t.Cleanup(s.Close)
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, a, sink)
-	eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
-	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Conversation: "C0GEN"}, Card: new(gateCard())})
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
+	adaptertest.Eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
+	ref, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Conversation: "C0GEN"}, Card: new(adaptertest.GateCard())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,12 +193,12 @@ func TestExpiredTrigger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, s, "notice", func() bool { return len(s.Ephemeral("U0WEI")) == 1 })
+	adaptertest.Eventually(t, s, "notice", func() bool { return len(s.Ephemeral("U0WEI")) == 1 })
 	if got := s.Ephemeral("U0WEI")[0].Shown(); !strings.Contains(got, "Nothing was decided") {
 		t.Errorf("notice %q", got)
 	}
-	eventually(t, s, "ack", func() bool { return s.Acked(press.Envelopes[0]) })
-	for _, e := range sink.all() {
+	adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(press.Envelopes[0]) })
+	for _, e := range sink.All() {
 		if e.Kind == chat.CardPressed {
 			t.Errorf("the press counted: %+v", e)
 		}
@@ -207,19 +208,21 @@ func TestExpiredTrigger(t *testing.T) {
 func TestSlashAnswersInTheAcknowledgement(t *testing.T) {
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
-	a, sink := newAdapter(t, s), newRecorder()
-	sink.answer = func(chat.Event) (chat.Answer, error) { return chat.Answer{Notice: "five <lines>"}, nil }
-	run(t, a, sink)
-	eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	sink.Answer = func(context.Context, chat.Event) (chat.Answer, error) {
+		return chat.Answer{Notice: "five <lines>"}, nil
+	}
+	adaptertest.Start(t, a, sink)
+	adaptertest.Eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
 	sent, err := s.Slash("U0WEI", "C0GEN", "/loopx", "status")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := sink.next(t, kind(chat.CommandSent))
+	e := sink.Next(t, adaptertest.Kind(chat.CommandSent))
 	if e.Message.Text != "/loopx status" || e.Sender.Kind != chat.Human || e.Message.ID == "" {
 		t.Errorf("command %+v %+v", e, e.Message)
 	}
-	eventually(t, s, "ack", func() bool { return s.Acked(sent.Envelopes[0]) })
+	adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(sent.Envelopes[0]) })
 	for _, env := range s.Envelopes() {
 		if env.ID == sent.Envelopes[0] && !strings.Contains(string(env.Ack), `five \u0026lt;lines\u0026gt;`) {
 			t.Errorf("acknowledged with %s", env.Ack)
@@ -235,15 +238,15 @@ func TestSlashAnswersInTheAcknowledgement(t *testing.T) {
 func TestMessageLife(t *testing.T) {
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	said := s.Say("U0WEI", "C0GEN", "<@U0BOT> look at https://example.com")
 	s.Unfurl("C0GEN", said.TS)
 	s.EditMessage("C0GEN", said.TS, "<@U0BOT> never mind")
 	s.DeleteMessage("C0GEN", said.TS)
-	sink.next(t, kind(chat.MessageDeleted))
+	sink.Next(t, adaptertest.Kind(chat.MessageDeleted))
 	var kinds []string
-	for _, e := range sink.all() {
+	for _, e := range sink.All() {
 		if e.Message.ID != said.TS {
 			t.Errorf("message id %q, want %q", e.Message.ID, said.TS)
 		}
@@ -261,10 +264,10 @@ func TestMessageLife(t *testing.T) {
 func TestUnreadableEnvelopes(t *testing.T) {
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	first := s.Say("U0WEI", "C0GEN", "before")
-	eventually(t, s, "ack", func() bool { return s.Acked(first.Envelopes[0]) })
+	adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(first.Envelopes[0]) })
 	for _, frame := range []string{"not json", `{"type":"hello"`, `[]`, `{"type":"from_the_future","envelope_id":"x","payload":{}}`, `"text"`} {
 		s.SendRaw(frame)
 	}
@@ -273,9 +276,9 @@ func TestUnreadableEnvelopes(t *testing.T) {
 	// slack-go cannot read these blocks; the message is not lost for that.
 	strange := s.Emit(map[string]any{"type": "message", "channel": "C0GEN", "channel_type": "channel", "user": "U0WEI", "text": "strange blocks", "ts": "1700000000.000100", "blocks": 7})
 	for _, sent := range []sim.Sent{bad, odd, strange} {
-		eventually(t, s, "ack", func() bool { return s.Acked(sent.Envelopes[0]) })
+		adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(sent.Envelopes[0]) })
 	}
-	sink.next(t, func(e chat.Event) bool { return e.Message != nil && e.Message.Text == "strange blocks" })
+	sink.Next(t, func(e chat.Event) bool { return e.Message != nil && e.Message.Text == "strange blocks" })
 	if c := a.Counts(); c["undecodable:events_api"] != 1 || c["ignored:event:from_the_future"] != 1 {
 		t.Errorf("counts %v", c)
 	}
@@ -290,19 +293,19 @@ func TestSenderLookUp(t *testing.T) {
 	s := sim.New(sim.Options{AckWithin: 30 * time.Millisecond, Redeliver: []time.Duration{0, 0, 0}})
 	t.Cleanup(s.Close)
 	s.Inject(sim.Fault{Method: "users.info", Kind: sim.FaultStatus, Status: 500})
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	said := s.Say("U0WEI", "C0GEN", "hello")
-	eventually(t, s, "ack", func() bool { return s.Acked(said.Envelopes[0]) })
-	if e := sink.next(t, kind(chat.MessageSent)); e.Sender.Kind != chat.Human {
+	adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(said.Envelopes[0]) })
+	if e := sink.Next(t, adaptertest.Kind(chat.MessageSent)); e.Sender.Kind != chat.Human {
 		t.Errorf("sender %+v", e.Sender)
 	}
 	blind := sim.New(sim.Options{Scopes: []string{"chat:write"}})
 	t.Cleanup(blind.Close)
-	b, dark := newAdapter(t, blind), newRecorder()
-	run(t, b, dark)
+	b, dark := newAdapter(t, blind), adaptertest.NewRecorder()
+	adaptertest.Start(t, b, dark)
 	blind.Say("U0WEI", "C0GEN", "hello")
-	if e := dark.next(t, kind(chat.MessageSent)); e.Sender.Kind != chat.Unknown {
+	if e := dark.Next(t, adaptertest.Kind(chat.MessageSent)); e.Sender.Kind != chat.Unknown {
 		t.Errorf("sender %+v", e.Sender)
 	}
 	if h := b.Health(); !strings.Contains(h.Fix, "users:read") {
@@ -314,15 +317,15 @@ func TestSenderLookUp(t *testing.T) {
 func TestLogsHoldNoSecret(t *testing.T) {
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
-	var log safeBuffer
+	var log adaptertest.Log
 	a, sink := newAdapter(t, s, func(c *slack.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}), newRecorder()
+	}), adaptertest.NewRecorder()
 	s.RefuseSockets(1)
 	s.Inject(sim.Fault{Method: "apps.connections.open", Kind: sim.FaultReset})
-	stop := run(t, a, sink)
+	stop := adaptertest.Start(t, a, sink)
 	said := s.Say("U0WEI", "C0GEN", "the words of a person")
-	eventually(t, s, "ack", func() bool { return s.Acked(said.Envelopes[0]) })
+	adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(said.Envelopes[0]) })
 	s.Inject(sim.Fault{Method: "*", Kind: sim.FaultWriteReset, Times: 2})
 	_, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Conversation: "C0GEN"}, Text: "x"})
 	stop()
@@ -368,17 +371,16 @@ func TestConfigIsChecked(t *testing.T) {
 func TestBurst(t *testing.T) {
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
-	a, sink := newAdapter(t, s), newRecorder()
-	sink.more = make(chan struct{}, 10_000)
-	run(t, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	var last sim.Sent
 	for i := range 2000 {
 		last = s.Say("U0WEI", []string{"C0GEN", "C0OPS"}[i%2], fmt.Sprintf("%04d", i))
 	}
-	eventually(t, s, "the last ack", func() bool { return s.Acked(last.Envelopes[0]) })
-	eventually(t, s, "all", func() bool { return len(sink.all()) == 2000 })
+	adaptertest.Eventually(t, s, "the last ack", func() bool { return s.Acked(last.Envelopes[0]) })
+	adaptertest.Eventually(t, s, "all", func() bool { return len(sink.All()) == 2000 })
 	next := map[string]string{}
-	for _, e := range sink.all() {
+	for _, e := range sink.All() {
 		if e.Message.Text <= next[e.Place.Conversation] {
 			t.Fatalf("%s came after %s", e.Message.Text, next[e.Place.Conversation])
 		}
@@ -389,9 +391,9 @@ func TestBurst(t *testing.T) {
 func TestOneRunAtATime(t *testing.T) {
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, a, sink)
-	eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
+	adaptertest.Eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
 	if err := a.Run(context.Background(), sink); chat.KindOf(err) != chat.Invalid || err == nil {
 		t.Errorf("a second Run = %v", err)
 	}

@@ -50,7 +50,7 @@ func newDoer(cfg Config, pace *lane.Pacer) *doer {
 	}
 	d := &doer{
 		client: base, pace: pace, sim: cfg.Sim,
-		clean:   newCleaner(cfg.AppToken, cfg.BotToken),
+		clean:   newCleaner(cfg.AppToken, cfg.BotToken, cfg.SigningSecret),
 		clockMS: func() int64 { return cfg.Clock().UnixMilli() },
 	}
 	if u, err := url.Parse(cfg.BaseURL); err == nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 	"loopx/adapters/slack"
 	sim "loopx/fixtures/sim/slack"
@@ -17,11 +18,11 @@ func TestFlappingIsPaced(t *testing.T) {
 	s.FlapSockets(6)
 	a, sink := newAdapter(t, s, func(c *slack.Config) {
 		c.Timing.RetryMin, c.Timing.RetryMax = 40*time.Millisecond, 160*time.Millisecond
-	}), newRecorder()
+	}), adaptertest.NewRecorder()
 	began := time.Now()
-	run(t, a, sink)
+	adaptertest.Start(t, a, sink)
 	said := s.Say("U0WEI", "C0GEN", "after the storm")
-	eventually(t, s, "ack", func() bool { return s.Acked(said.Envelopes[0]) })
+	adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(said.Envelopes[0]) })
 	// Pauses of at least half of 40, 80, 160, 160, 160, 160 ms lie before the 7th.
 	if d := time.Since(began); d < 380*time.Millisecond {
 		t.Errorf("seven connections in %v", d)
@@ -50,15 +51,15 @@ func TestComesBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := sim.New(sim.Options{PingEvery: 20 * time.Millisecond})
 			t.Cleanup(s.Close)
-			a, sink := newAdapter(t, s, func(c *slack.Config) { c.Timing.Ping = 150 * time.Millisecond }), newRecorder()
-			run(t, a, sink)
+			a, sink := newAdapter(t, s, func(c *slack.Config) { c.Timing.Ping = 150 * time.Millisecond }), adaptertest.NewRecorder()
+			adaptertest.Start(t, a, sink)
 			first := s.Say("U0WEI", "C0GEN", "first")
-			eventually(t, s, "ack", func() bool { return s.Acked(first.Envelopes[0]) })
+			adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(first.Envelopes[0]) })
 			hurt(s)
-			eventually(t, s, "another connection", func() bool { _, ever := s.Connections(); return ever > 1 })
+			adaptertest.Eventually(t, s, "another connection", func() bool { _, ever := s.Connections(); return ever > 1 })
 			second := s.Say("U0WEI", "C0GEN", "second")
-			eventually(t, s, "ack", func() bool { return s.Acked(second.Envelopes[0]) })
-			eventually(t, s, "one connection", func() bool { open, _ := s.Connections(); return open == 1 })
+			adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(second.Envelopes[0]) })
+			adaptertest.Eventually(t, s, "one connection", func() bool { open, _ := s.Connections(); return open == 1 })
 		})
 	}
 }
@@ -67,9 +68,9 @@ func TestComesBack(t *testing.T) {
 func TestQuietIsAlive(t *testing.T) {
 	s := sim.New(sim.Options{PingEvery: 10 * time.Millisecond})
 	t.Cleanup(s.Close)
-	a, sink := newAdapter(t, s, func(c *slack.Config) { c.Timing.Ping = 100 * time.Millisecond }), newRecorder()
-	run(t, a, sink)
-	eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
+	a, sink := newAdapter(t, s, func(c *slack.Config) { c.Timing.Ping = 100 * time.Millisecond }), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
+	adaptertest.Eventually(t, s, "connection", func() bool { n, _ := s.Connections(); return n == 1 })
 	first := a.Health().LastFrame
 	deadline := time.After(5 * time.Second)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -93,8 +94,8 @@ func TestAnotherHolderIsNoticed(t *testing.T) {
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
 	s.OtherConnections(1)
-	a, sink := newAdapter(t, s), newRecorder()
-	run(t, a, sink)
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
 	wait := func(want chat.HealthState) {
 		t.Helper()
 		deadline := time.After(10 * time.Second)
@@ -120,14 +121,14 @@ func TestAnotherHolderIsNoticed(t *testing.T) {
 func TestRevokedAndRestored(t *testing.T) {
 	s := sim.New(sim.Options{})
 	t.Cleanup(s.Close)
-	a, sink := newAdapter(t, s), newRecorder()
+	a, sink := newAdapter(t, s), adaptertest.NewRecorder()
 	s.Revoke("account_inactive")
 	err := a.Run(t.Context(), sink)
 	if chat.KindOf(err) != chat.Auth || a.Health().State != chat.Failed || a.Health().Fix == "" {
 		t.Fatalf("Run = %v, health %+v", err, a.Health())
 	}
 	s.Restore()
-	run(t, a, sink)
+	adaptertest.Start(t, a, sink)
 	said := s.Say("U0WEI", "C0GEN", "again")
-	eventually(t, s, "ack", func() bool { return s.Acked(said.Envelopes[0]) })
+	adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(said.Envelopes[0]) })
 }

@@ -24,12 +24,17 @@ func (a *Adapter) Run(ctx context.Context, sink chat.Sink) error {
 	defer a.running.Store(false)
 	a.health.Set(chat.Starting, "", "")
 
-	r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
-	r.lanes = lane.New(func(it item) { r.accept(ctx, it) }, item.size)
-	err := r.loop(ctx)
-	r.lanes.Stop()
-	r.side.Wait()
-	a.client.Store(nil)
+	var err error
+	if a.cfg.SigningSecret.Empty() {
+		r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
+		r.lanes = lane.New(func(it item) { r.accept(ctx, it) }, item.size)
+		err = r.loop(ctx)
+		r.lanes.Stop()
+		r.side.Wait()
+		a.client.Store(nil)
+	} else {
+		err = runWebhook(ctx, a, sink)
+	}
 	if ctx.Err() != nil {
 		a.health.Set(chat.Starting, "stopped", "")
 		return nil
@@ -91,14 +96,22 @@ func (a *Adapter) identify(ctx context.Context) (identity, error) {
 	if a.id.user != "" {
 		return a.id, nil
 	}
+	id, err := whoAmI(ctx, a)
+	if err == nil {
+		a.id = id
+	}
+	return id, err
+}
+
+// whoAmI asks Slack.
+func whoAmI(ctx context.Context, a *Adapter) (identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Timing.Call)
 	defer cancel()
 	who, err := a.web.AuthTestContext(ctx)
 	if err != nil {
 		return identity{}, a.classify(err, reading)
 	}
-	a.id = identity{connection: a.cfg.Name, team: who.TeamID, enterprise: who.EnterpriseID, user: who.UserID, bot: who.BotID}
-	return a.id, nil
+	return identity{connection: a.cfg.Name, team: who.TeamID, enterprise: who.EnterpriseID, user: who.UserID, bot: who.BotID}, nil
 }
 
 // forget makes the next identify ask again: the token may be another app's.
@@ -304,30 +317,43 @@ func (r *runner) accept(ctx context.Context, it item) {
 		r.ack(it.frame, nil)
 		return
 	}
+	ok, payload, after := r.settle(ctx, it)
+	if !ok {
+		return
+	}
+	r.ack(it.frame, payload)
+	after()
+}
+
+// settle gives one event to the sink. ok says that it is stored and may be
+// acknowledged, with a payload where there is one; after says the rest, once
+// that was done.
+func (r *runner) settle(ctx context.Context, it item) (ok bool, payload any, after func()) {
+	none := func() {}
 	actx, cancel := context.WithTimeout(ctx, r.cfg.Timing.Accept)
 	defer cancel()
 	e := *it.d.event
 	if err := r.complete(actx, &e); err != nil {
 		r.counts.Add("unacked:sender")
 		r.cfg.Logger.Warn("a sender could not be looked up; Slack will deliver again", "error", err)
-		return
+		return false, nil, none
 	}
 	answer, err := r.sink.Accept(actx, e)
 	if err != nil {
 		r.counts.Add("unacked:refused")
 		r.cfg.Logger.Warn("an event was not stored; Slack will deliver again", "kind", string(e.Kind), "error", r.http.clean.Error(err))
-		return
+		return false, nil, none
 	}
-	var payload any
 	if it.frame.Type == "slash_commands" && it.frame.Accepts && answer.Notice != "" && len(answer.Notice) < 8<<10 {
 		payload = map[string]string{"response_type": "ephemeral", "text": escape(chat.Visible(answer.Notice))}
 		answer.Notice = ""
 	}
-	r.ack(it.frame, payload)
 	if answer.Notice == "" && answer.Reply == "" {
-		return
+		return true, payload, none
 	}
-	r.aside(func() { r.answer(context.WithoutCancel(ctx), e, answer) })
+	return true, payload, func() {
+		r.aside(func() { r.answer(context.WithoutCancel(ctx), e, answer) })
+	}
 }
 
 // answer delivers what the acknowledgement could not carry.

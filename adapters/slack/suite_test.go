@@ -3,6 +3,7 @@ package slack_test
 import (
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -17,10 +18,44 @@ func TestSuite(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Harness{New: surface})
 }
 
-func surface(t *testing.T) adaptertest.Surface {
+// TestWebhookSuite is the suite over signed requests.
+func TestWebhookSuite(t *testing.T) {
+	adaptertest.Run(t, adaptertest.Harness{
+		New: func(t *testing.T) adaptertest.Surface {
+			s, a := hooked(t)
+			return surfaceOf(t, s, a)
+		},
+		Cannot: map[adaptertest.Check]string{adaptertest.Order: "Slack's requests may overtake each other"},
+	})
+}
+
+// hooked is a Slack that calls its app.
+func hooked(t *testing.T, mod ...func(*slack.Config)) (*sim.Server, *slack.Adapter) {
+	t.Helper()
+	s := newSuiteSim(t)
+	mod = append([]func(*slack.Config){func(c *slack.Config) {
+		c.AppToken, c.SigningSecret = chat.Secret{}, chat.NewSecret(s.SigningSecret())
+		c.Timing.Call, c.Timing.Check = 2*time.Second, 50*time.Millisecond
+	}}, mod...)
+	a := newAdapter(t, s, mod...)
+	web := httptest.NewServer(a)
+	t.Cleanup(web.Close)
+	s.CallApp(web.URL)
+	return s, a
+}
+
+func newSuiteSim(t *testing.T) *sim.Server {
 	s := sim.New(sim.Options{AckWithin: 3 * time.Second, Redeliver: []time.Duration{0, 0, 0}, RedeliverPresses: true, PingEvery: 100 * time.Millisecond})
 	t.Cleanup(s.Close)
-	a := newAdapter(t, s, func(c *slack.Config) { c.Timing.Call = 2 * time.Second })
+	return s
+}
+
+func surface(t *testing.T) adaptertest.Surface {
+	s := newSuiteSim(t)
+	return surfaceOf(t, s, newAdapter(t, s, func(c *slack.Config) { c.Timing.Call = 2 * time.Second }))
+}
+
+func surfaceOf(t *testing.T, s *sim.Server, a *slack.Adapter) adaptertest.Surface {
 	place := func(c string) chat.Place { return chat.Place{Connection: "work", Conversation: c} }
 	act := func(sent sim.Sent, err error) (adaptertest.Act, error) {
 		return adaptertest.Act{ID: sent.TS, Acked: func() bool {
@@ -73,7 +108,7 @@ func surface(t *testing.T) adaptertest.Surface {
 			if _, err := press(who, ref, id); err != nil {
 				return adaptertest.Act{}, err
 			}
-			eventually(t, s, "the form", func() bool { _, ok := s.OpenForm(who.ID); return ok })
+			adaptertest.Eventually(t, s, "the form", func() bool { _, ok := s.OpenForm(who.ID); return ok })
 			v, _ := s.OpenForm(who.ID)
 			if len(v.Inputs) != 1 {
 				return adaptertest.Act{}, errors.New("the form has not one field")
@@ -112,7 +147,7 @@ func surface(t *testing.T) adaptertest.Surface {
 		},
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "chat.postMessage", Kind: sim.FaultWriteHang}) },
 		BreakAuth:  func() { s.Revoke("") },
-		Secrets:    []string{s.AppToken(), s.BotToken(), "simulated-app-token", "simulated-bot-token"},
+		Secrets:    []string{s.AppToken(), s.BotToken(), s.SigningSecret(), "simulated-app-token", "simulated-bot-token"},
 		Changed:    s.Changed,
 	}
 }
