@@ -239,6 +239,13 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 		}
 		d.gate, d.out.Card, d.out.Text = g, &card, chat.PlainText(card)
 	}
+	if it.Kind == inbox.Progress {
+		card, err := o.progress(tx, it)
+		if err != nil || card == nil {
+			return d, err
+		}
+		d.out.Card, d.out.Text, d.out.Silent = card, chat.PlainText(*card), true
+	}
 	b, err := json.Marshal([]any{d.out.Card, d.out.Text})
 	if err != nil {
 		return nil, err

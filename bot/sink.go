@@ -63,7 +63,11 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 		return chat.Answer{}, err
 	}
 	actor, known := s.actor(r, e)
-	v := routing.Decide(e, factsOf(r, actor, known))
+	f, err := factsOf(r, e, actor, known)
+	if err != nil {
+		return chat.Answer{}, err
+	}
+	v := routing.Decide(e, f)
 	answer, err := s.act(tx, in, r, e, v, actor, known)
 	if err == nil {
 		err = r.Err()
@@ -84,15 +88,6 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 	return answer, in.Handled(e, verdict, answer)
 }
 
-// factsOf is what routing needs beside the event.
-func factsOf(r *kernel.Reader, actor kernel.Actor, known bool) routing.Facts {
-	f := routing.Facts{Now: r.Now()}
-	if known {
-		f.Sender = routing.Sender{Person: actor.ID, State: routing.Linked, Owner: actor.Kind == kernel.ByOwner}
-	}
-	return f
-}
-
 func (s *sink) actor(r *kernel.Reader, e chat.Event) (kernel.Actor, bool) {
 	if s.local != nil {
 		return s.local(e.Sender)
@@ -101,6 +96,9 @@ func (s *sink) actor(r *kernel.Reader, e chat.Event) (kernel.Actor, bool) {
 }
 
 func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v routing.Verdict, actor kernel.Actor, known bool) (chat.Answer, error) {
+	if done, err := s.talk(tx, r, e, v, actor); done || err != nil {
+		return chat.Answer{}, err
+	}
 	switch v.Action {
 	case routing.Press:
 		out, err := in.Press(s.k, e, actor, known)
@@ -217,6 +215,16 @@ func pressWords(o inbox.Outcome) string {
 			return "I don't know you here yet. Ask " + o.Owner + " to add you. 我还不认识你，请让 " + o.Owner + " 添加你。"
 		}
 		return "I don't know you here yet. Ask the owner to add you. 我还不认识你，请让所有者添加你。"
+	case inbox.StepCancel, inbox.StepWithdraw, inbox.StepStop, inbox.StepSteer, inbox.StepQueue, inbox.StepStore, inbox.StepCorrect, inbox.StepTo:
+		return "" // the card shows it
+	case "not_yours":
+		return "Only who wrote the message, or an owner, can do that."
+	case "moved_on":
+		return "The message moved on meanwhile. The card shows how it is now."
+	case "no_live_turn":
+		return "The agent is in no turn now. The message stays in the queue."
+	case "queue_full":
+		return "Twenty messages wait in that queue already. Nothing was changed."
 	case "other_place":
 		return "This is a copy of a card. Press on the original."
 	}

@@ -27,6 +27,7 @@ var wideTypes = []struct {
 	{"kernel.situation", 45, "what the tick's rules ask of a snapshot, each asked once and remembered"},
 	{"kernel/store/bolt.Store", 17, "the store contract (eight methods), and opening, compacting and failing of one file"},
 	{"inbox.Tx", 25, "the inbox's tables in one transaction; press, project and outbox are files of their own"},
+	{"inbox.Mail", 55, "the life of a message in one transaction; in files by what happens to it: admitted, leased, steered, changed, shown, kept"},
 	{"adapters/console.Console", 20, "an adapter (seven methods) and the page's side of the same conversation"},
 	{"adapters/slack.Adapter", 20, "an adapter (seven methods) and its loop, in files by direction"},
 	{"adapters/lark.Adapter", 46, "an adapter (seven methods), its socket loop and its calls; adapters/lane has taken part of it"},

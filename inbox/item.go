@@ -23,12 +23,24 @@ const (
 	tblCursor  = "ip" // journal position of the projector
 	tblCount   = "in" // name -> counter
 	tblTry     = "il" // connection, tenant, user -> hours with attempts
+
+	tblMessage  = "ig" // message -> Message
+	tblDelivery = "id" // message -> Delivery
+	tblWait     = "iw" // goal, agent, order, message -> ingress and session
+	tblSteer    = "iy" // goal, agent, order, message -> the same
+	tblKept     = "ic" // binding, order, message: context
+	tblAge      = "ia" // received, message
+	tblDead     = "ie" // when, message: dead letters
+	tblReceipt  = "ik" // idempotency key -> receiptRow
+	tblOurs     = "ij" // connection, conversation, platform message -> item
+	tblWriter   = "iu" // connection, conversation, root, user -> when: of threads the bot started
 )
 
 // Kinds of items.
 const (
-	GateCard = "gate" // a copy of a gate's card, redrawn as the gate changes
-	Text     = "text" // one message, written once
+	GateCard = "gate"     // a copy of a gate's card, redrawn as the gate changes
+	Text     = "text"     // one message, written once
+	Progress = "progress" // how far a person's message is, redrawn as it goes on
 )
 
 // States of an item on its way out.
@@ -68,6 +80,11 @@ type Item struct {
 	Buttons []Button `json:"buttons,omitempty"`
 	// Confirm is set between the two presses of a protected answer.
 	Confirm *Confirm `json:"confirm,omitempty"`
+	// Of is the message that a progress item or an answer belongs to.
+	Of string `json:"of,omitempty"`
+	// Then is the item that may go out once this one is outside: the next part of
+	// a long text.
+	Then string `json:"then,omitempty"`
 }
 
 // Button is what an opaque action id stands for.

@@ -65,7 +65,10 @@ func (t *Tx) Wrote(id, message, drawn string, want uint64) (first bool, err erro
 	if it.Want > want {
 		due = t.now // it changed while it was written
 	}
-	return first, t.save(it, due)
+	if err := t.save(it, due); err != nil || !first {
+		return first, err
+	}
+	return first, outside(t, it)
 }
 
 // Failed records a write that did not happen, or may have.
@@ -79,7 +82,7 @@ func (t *Tx) Failed(id string, kind chat.ErrorKind, after time.Duration, why str
 	switch kind {
 	case chat.Gone, chat.Invalid:
 		it.State = Dead
-		if err := t.Count("dead_letter"); err != nil {
+		if err := firstErr(t.Count("dead_letter"), stranded(t, it)); err != nil {
 			return err
 		}
 		return t.save(it, 0)

@@ -46,6 +46,16 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 	if it == nil {
 		return Outcome{Code: "unknown_action"}, nil
 	}
+	if it.Kind == Progress {
+		if it.Message != "" && it.Message != e.Press.Message || it.Place.Connection != e.Place.Connection {
+			return Outcome{Code: "other_place", Item: it}, nil
+		}
+		m, err := MailOver(t.tx, k)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return m.pressProgress(it, b, actor, known)
+	}
 	if it.Place.Connection != e.Place.Connection || it.Place.Conversation != e.Place.Conversation || it.Message != "" && it.Message != e.Press.Message {
 		return Outcome{Code: "other_place", Item: it}, nil
 	}

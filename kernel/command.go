@@ -71,6 +71,9 @@ type Receipt struct {
 	Result  json.RawMessage `json:"result,omitempty"`
 	// Replay is set when an earlier call under the same key is answered again.
 	Replay bool `json:"idempotent_replay,omitempty"`
+	// Steer is what people said into the live turn that the command names. It
+	// goes beside the receipt and is stored in none.
+	Steer []Steer `json:"steer,omitempty"`
 	// Preview fields: what would happen and the plan to confirm it with.
 	Preview bool     `json:"preview,omitempty"`
 	Plan    string   `json:"plan_rev,omitempty"`

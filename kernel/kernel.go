@@ -14,8 +14,9 @@ import (
 // Kernel runs commands against a store. It keeps no state of its own; any
 // number may share a store, and all methods may be called at the same time.
 type Kernel struct {
-	st    store.Store
-	clock Clock
+	st        store.Store
+	clock     Clock
+	companion Companion
 }
 
 // Open checks the layout of the store, creates it in an empty one, and refuses
@@ -74,6 +75,9 @@ func (k *Kernel) Do(ctx context.Context, cmd Command, opt Options) (Receipt, err
 		if err == nil && opt.Preview {
 			return errPreview
 		}
+		if err == nil {
+			err = k.after(tx, cmd, &rec)
+		}
 		return err
 	})
 	if errors.Is(err, errPreview) {
@@ -127,6 +131,9 @@ func (r *Reader) Denials(limit int) []*Denial {
 func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err error) {
 	if c, ok := cmd.(*CommitTurn); ok {
 		return k.commitTurn(tx, c, opt)
+	}
+	if c, ok := cmd.(OutsideCommand); ok {
+		return c.Run(k, tx, opt)
 	}
 	t, now, stepped, err := k.begin(tx)
 	if err != nil {

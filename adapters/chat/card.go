@@ -40,16 +40,22 @@ const (
 	CardDecided    CardState = "decided"
 	CardStale      CardState = "stale"
 	CardExpired    CardState = "expired"
+
+	// Of a person's message on its way to an agent.
+	CardWaiting  CardState = "waiting"
+	CardRunning  CardState = "running"
+	CardAnswered CardState = "answered"
+	CardEnded    CardState = "ended"
 )
 
 // Mark is the shape that goes with the state's word.
 func (s CardState) Mark() string {
 	switch s {
-	case CardOpen:
+	case CardOpen, CardWaiting:
 		return "○"
-	case CardConfirming:
+	case CardConfirming, CardRunning:
 		return "◐"
-	case CardDecided:
+	case CardDecided, CardAnswered:
 		return "●"
 	case CardStale:
 		return "◌"

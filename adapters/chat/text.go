@@ -18,6 +18,14 @@ func (s CardState) Word(lang string) string {
 		return pick(zh, "decided", "已决定")
 	case CardStale:
 		return pick(zh, "out of date", "已过期的卡片")
+	case CardWaiting:
+		return pick(zh, "waiting", "等待中")
+	case CardRunning:
+		return pick(zh, "running", "进行中")
+	case CardAnswered:
+		return pick(zh, "answered", "已答复")
+	case CardEnded:
+		return pick(zh, "ended", "已结束")
 	default:
 		return pick(zh, "expired", "已超时")
 	}

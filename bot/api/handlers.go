@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loopx/bot/client"
+	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/view"
 
@@ -21,7 +22,7 @@ func (s *Server) do(c echo.Context) error {
 	if err := readBody(c, &req); err != nil {
 		return err
 	}
-	cmd, err := kernel.DecodeCommand(req.Command, argsOf(req.Args))
+	cmd, err := inbox.DecodeCommand(req.Command, argsOf(req.Args))
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (s *Server) query(c echo.Context) error {
 	if err := readBody(c, &req); err != nil {
 		return err
 	}
-	q, err := view.DecodeQuery(req.Query, argsOf(req.Args))
+	q, err := queryOf(req.Query, argsOf(req.Args))
 	if err != nil {
 		return err
 	}
@@ -54,6 +55,14 @@ func (s *Server) query(c echo.Context) error {
 		return err
 	}
 	return answer(c, raw)
+}
+
+// queryOf reads a query of the kernel's views or of a room beside them.
+func queryOf(name string, args []byte) (view.Query, error) {
+	if q := inbox.NewQuery(name); q != nil {
+		return q, kernel.DecodeStrict(args, q)
+	}
+	return view.DecodeQuery(name, args)
 }
 
 func (s *Server) info(c echo.Context) error {

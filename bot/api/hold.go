@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loopx/bot/client"
+	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/store/bolt"
 )
@@ -102,8 +103,11 @@ func (h *Held) open(ctx context.Context, o HoldOptions) error {
 	if h.Store, err = bolt.Open(o.Home.DB(), bolt.Options{Logger: o.Logger, LockTimeout: o.Timeout}); err != nil {
 		return err
 	}
-	h.Kernel, err = kernel.Open(ctx, h.Store, client.NewClock())
-	return err
+	if h.Kernel, err = kernel.Open(ctx, h.Store, client.NewClock()); err != nil {
+		return err
+	}
+	inbox.Attach(h.Kernel)
+	return nil
 }
 
 // Failed is closed when a commit's outcome became unknown. The process must then

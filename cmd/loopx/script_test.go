@@ -62,7 +62,7 @@ func TestScripts(t *testing.T) {
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"code": runCode, "json": jsonSet, "field": jsonField, "fields": jsonFields,
 					"hand": handWrite, "shot": shot, "tmpfs": mountTmpfs, "remount": remount, "newer": newerSchema,
-					"lies": turnLies, "gone": pidsGone,
+					"say": say, "lies": turnLies, "gone": pidsGone,
 				},
 			})
 		})
@@ -79,6 +79,7 @@ func startDaemon(env *testscript.Env, dir string) error {
 	if err != nil {
 		return err
 	}
+	env.Values[servedKernel{}] = held.Kernel
 	env.Defer(func() {
 		if err := errors.Join(srv.Stop(context.Background()), held.Close()); err != nil {
 			panic(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loopx/bot/client"
+	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/store"
 	"loopx/kernel/store/bolt"
@@ -154,5 +155,5 @@ func (s *access) open(ctx context.Context, readOnly bool, wait time.Duration, fn
 	if err != nil {
 		return kernel.AsError(err)
 	}
-	return fn(view.Local{K: k})
+	return fn(view.Local{K: inbox.Attach(k)})
 }

@@ -151,6 +151,9 @@ func (a *app) doAs(cmd kernel.Command, by kernel.Actor, turn string, preview boo
 		// Only the key can tell later, and nobody has seen it yet.
 		return rec, e.With("idempotency_key", opt.Key).Try("run the same command again with --idempotency-key %s", opt.Key)
 	}
+	if err == nil {
+		steers(a, rec)
+	}
 	return rec, err
 }
 

@@ -107,7 +107,11 @@ func errorFields(e *kernel.Error) *fields {
 // receipt is what a command answered, flat: its result first, then how it came
 // about. A preview or a repeated answer appended nothing now.
 func receipt(rec kernel.Receipt) *fields {
-	f := newFields().add(rec.Result)
+	f := newFields()
+	if len(rec.Steer) > 0 {
+		f.set("steer", rec.Steer) // first, so that it is read before anything else
+	}
+	f.add(rec.Result)
 	if _, there := f.values["changed"]; !there {
 		f.set("changed", rec.Changed)
 	}

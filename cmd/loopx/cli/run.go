@@ -96,6 +96,7 @@ func verbs() []verb {
 		{"refresh-state", turn, "write a turn's outcome back", refreshCmd},
 		{"turn", turn, "commit a turn in one step, show one", turnCmd},
 		{"session", turn, "open, list, close sessions of a host", sessionCmd},
+		{"inbox", turn, "take, settle, list messages of people; dead letters", inboxCmd},
 		{"connect", local, "join this project's folder to a goal", connectCmd},
 		{"backup", local, "create, verify, restore a copy of the state", backupCmd},
 		{"compact", local, "put a snapshot in the place of old records", compactCmd},

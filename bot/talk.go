@@ -1,0 +1,109 @@
+package bot
+
+import (
+	"loopx/adapters/chat"
+	"loopx/bot/cards"
+	"loopx/inbox"
+	"loopx/kernel"
+	"loopx/kernel/store"
+	"loopx/routing"
+)
+
+// talk does what a verdict says about a person's message to an agent, in the
+// transaction of the event. It reports whether the verdict was one of these.
+func (s *sink) talk(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdict, actor kernel.Actor) (bool, error) {
+	m, err := inbox.MailOver(tx, s.k)
+	if err != nil {
+		return true, err
+	}
+	person := actor.ID
+	if v.Action != routing.Drop && e.Kind == chat.MessageSent {
+		if err := m.Wrote(e); err != nil {
+			return true, err
+		}
+	}
+	switch v.Action {
+	case routing.Steer, routing.Queue, routing.Inbox, routing.Turn:
+		_, err = m.Admit(e, s.platform, person, v)
+	case routing.Context:
+		err = m.Keep(e, s.platform, person, v.Target.Binding, v.Reason, v.Tainted)
+	case routing.Missed:
+		err = m.Miss(e, s.platform, person, v)
+	case routing.Choice:
+		if len(v.Gates) > 0 {
+			err = inbox.Over(tx).AddText(replyKey(e), v.Place.Place, gateChoice(v))
+			break
+		}
+		err = m.Ask(e, s.platform, person, v)
+	case routing.Refuse:
+		if v.Offer != "" && v.Target.Goal != "" {
+			_, err = m.Refuse(e, s.platform, person, v)
+			break
+		}
+		err = inbox.Over(tx).AddText(replyKey(e), placeOf(v, e), cards.Refusal(languageOf(r, person), v.Reason, v.Target.Agent))
+	case routing.Edited:
+		_, err = m.Edit(e, v.Text)
+	case routing.Deleted:
+		_, err = m.Delete(e)
+	case routing.Answer:
+		err = s.textAnswer(tx, e, v, actor)
+	case routing.Removed:
+		err = s.leave(tx, r, e)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func replyKey(e chat.Event) string {
+	return "reply/" + e.Place.Connection + "/" + e.Place.Conversation + "/" + e.Message.ID
+}
+
+// placeOf is the frozen reply place of a verdict, or where the event came from.
+func placeOf(v routing.Verdict, e chat.Event) chat.Place {
+	if v.Place.Place.Conversation != "" {
+		return v.Place.Place
+	}
+	return e.Place
+}
+
+func languageOf(r *kernel.Reader, person string) string {
+	if p := r.Person(person); p != nil && p.Language == "zh" {
+		return "zh"
+	}
+	return "en"
+}
+
+func gateChoice(v routing.Verdict) string {
+	text := "Which one?"
+	for _, g := range v.Gates {
+		text += "\n" + g.Code
+	}
+	return text
+}
+
+// textAnswer answers a gate by a text. The kernel checks the right again and is
+// the only one to say yes.
+func (s *sink) textAnswer(tx store.Tx, e chat.Event, v routing.Verdict, actor kernel.Actor) error {
+	in := inbox.Over(tx)
+	_, err := s.k.DoTx(tx, &kernel.AnswerGate{Goal: v.Target.Goal, Gate: v.Answer.Gate, Option: v.Answer.Option, Reason: v.Answer.Reason}, kernel.Options{By: actor})
+	if err == nil {
+		return in.AddText(replyKey(e), placeOf(v, e), v.Answer.Code+" is decided.")
+	}
+	return in.AddText(replyKey(e), placeOf(v, e), v.Answer.Code+" was not decided: "+kernel.AsError(err).Message+".")
+}
+
+// leave marks the bindings of a conversation that the bot is in no longer.
+func (s *sink) leave(tx store.Tx, r *kernel.Reader, e chat.Event) error {
+	for _, b := range r.BindingsOf(e.Place.Connection, e.Place.Conversation) {
+		if b.State == kernel.BindBroken {
+			continue
+		}
+		_, err := s.k.DoTx(tx, &kernel.SetBindingState{Binding: b.ID, State: kernel.BindBroken, Reason: "the bot is in this conversation no longer"},
+			kernel.Options{By: kernel.Actor{Kind: kernel.ByBot, Surface: string(s.platform)}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
