@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"loopx/bot/client"
@@ -14,7 +15,7 @@ import (
 
 func linkCmd(a *app) *cobra.Command {
 	c := linkNew(a)
-	c.AddCommand(linkList(a), linkSettle(a, false), linkSettle(a, true), linkPage(a))
+	c.AddCommand(linkList(a), linkSettle(a, false), linkSettle(a, true), linkSuspended(a), linkPage(a))
 	return c
 }
 
@@ -159,23 +160,27 @@ func linkSettle(a *app, revoke bool) *cobra.Command {
 	}
 	var want kernel.Principal
 	return a.verbOf(use, short, func(f *pflag.FlagSet) {
-		f.StringVar(&want.Platform, "platform", "", "only of this platform")
-		f.StringVar(&want.Connection, "connection", "", "only of this connection")
-		f.StringVar(&want.Tenant, "tenant", "", "only of this tenant")
-		f.StringVar(&want.User, "user", "", "only this user id")
+		accountFlags(f, &want)
 		a.ownerFlags(f)
 		a.writeFlags(f)
 	}, func() error {
 		if err := a.noAgent(act, a.g.asOwner && a.interactive()); err != nil {
 			return err
 		}
-		p, err := a.oneLink(want, revoke)
+		open := []string{kernel.LinkPending}
+		if revoke {
+			open = []string{kernel.LinkPending, kernel.Linked, kernel.LinkInvited, kernel.LinkSuspended}
+		}
+		p, err := a.oneLink(want, open...)
 		if err != nil {
 			return err
 		}
 		effect := "It will act as the owner."
-		if revoke {
+		switch {
+		case revoke:
 			effect = "It will have no rights here any more."
+		case p.Person != "owner":
+			effect = "It will act as " + show(p.Person, 40) + " again; the roles are granted again one by one (loopx role list)."
 		}
 		by, err := a.owner(act, func() string { return account(p) + "\n" + effect }, "yes")
 		if err != nil {
@@ -189,7 +194,7 @@ func linkSettle(a *app, revoke bool) *cobra.Command {
 	})
 }
 
-func (a *app) oneLink(want kernel.Principal, revoke bool) (kernel.Principal, error) {
+func (a *app) oneLink(want kernel.Principal, states ...string) (kernel.Principal, error) {
 	all, err := a.links()
 	if err != nil {
 		return kernel.Principal{}, err
@@ -197,8 +202,7 @@ func (a *app) oneLink(want kernel.Principal, revoke bool) (kernel.Principal, err
 	var fit []kernel.Principal
 	for _, p := range all {
 		same := func(w, v string) bool { return w == "" || w == v }
-		open := p.Status == "pending" || revoke && p.Status == "linked"
-		if open && same(want.Platform, p.Platform) && same(want.Connection, p.Connection) && same(want.Tenant, p.Tenant) && same(want.User, p.User) {
+		if slices.Contains(states, p.Status) && same(want.Platform, p.Platform) && same(want.Connection, p.Connection) && same(want.Tenant, p.Tenant) && same(want.User, p.User) {
 			fit = append(fit, p)
 		}
 	}
@@ -209,4 +213,40 @@ func (a *app) oneLink(want kernel.Principal, revoke bool) (kernel.Principal, err
 		return fit[0], nil
 	}
 	return kernel.Principal{}, kernel.Errorf(kernel.Invalid, "link_ambiguous", "%d chat accounts fit", len(fit)).Try("loopx link list, then name one with --platform, --connection, --user")
+}
+
+// linkSuspended gives an account back what its platform, or an owner, took away.
+func linkSuspended(a *app) *cobra.Command {
+	var want kernel.Principal
+	return a.verbOf("unsuspend", "give a suspended chat account its rights back", func(f *pflag.FlagSet) {
+		accountFlags(f, &want)
+		a.ownerFlags(f)
+		a.writeFlags(f)
+	}, func() error {
+		const act = "giving a chat account its rights back"
+		if err := a.noAgent(act, a.g.asOwner && a.interactive()); err != nil {
+			return err
+		}
+		p, err := a.oneLink(want, kernel.LinkSuspended)
+		if err != nil {
+			return err
+		}
+		by, err := a.owner(act, func() string { return account(p) + "\nIt will have again what it had before it was suspended." }, "yes")
+		if err != nil {
+			return err
+		}
+		rec, err := a.doAs(&kernel.UnsuspendPrincipal{Platform: p.Platform, Connection: p.Connection, Tenant: p.Tenant, User: p.User}, by, "", a.g.dryRun)
+		if err != nil {
+			return err
+		}
+		return a.out(receipt(rec), func() string { return said(rec, account(p)+" is "+resultOf(rec, "status")) })
+	})
+}
+
+// accountFlags narrow a search for one chat account.
+func accountFlags(f *pflag.FlagSet, want *kernel.Principal) {
+	f.StringVar(&want.Platform, "platform", "", "only of this platform")
+	f.StringVar(&want.Connection, "connection", "", "only of this connection")
+	f.StringVar(&want.Tenant, "tenant", "", "only of this tenant")
+	f.StringVar(&want.User, "user", "", "only this user id")
 }
