@@ -56,7 +56,7 @@ func bindSet(a *app) *cobra.Command {
 		if id == "" {
 			c.Goals = goals
 		} else {
-			old, err := a.binding(id)
+			old, err := bindingOf(a, id)
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func wider(rec kernel.Receipt) string {
 	return ""
 }
 
-func (a *app) binding(id string) (kernel.Binding, error) {
+func bindingOf(a *app, id string) (kernel.Binding, error) {
 	v, err := ask[view.BindingsView](a, &view.Bindings{Binding: id})
 	if err != nil || len(v.Bindings) == 0 {
 		return kernel.Binding{}, err
@@ -162,7 +162,7 @@ func bindShow(a *app) *cobra.Command {
 		if id == "" {
 			return kernel.Errorf(kernel.Invalid, "missing_bind_id", "no binding was named").Try("loopx bind list")
 		}
-		v, err := a.binding(id)
+		v, err := bindingOf(a, id)
 		if err != nil {
 			return err
 		}
