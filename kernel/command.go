@@ -108,7 +108,7 @@ func (e *env) owner(act string) error {
 // this version does not know.
 func NewCommand(name string) Command {
 	for _, c := range []Command{
-		&CreateGoal{}, &PauseGoal{}, &CloseGoal{}, &ConfigureGoal{}, &RegisterAgent{},
+		&CreateGoal{}, &StartGoal{}, &PauseGoal{}, &CloseGoal{}, &ConfigureGoal{}, &RegisterAgent{},
 		&OpenSession{}, &CloseSession{},
 		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{}, &TransferTodo{},
 		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &RevokeGrant{},

@@ -16,6 +16,9 @@ type ConfigureGoal struct {
 	Language   string    `json:"language,omitempty"`
 	Visibility string    `json:"visibility,omitempty"`
 	Handoff    string    `json:"handoff,omitempty"` // soft, strict
+	// Limit is what the goal's work may write; none lifts it. Todos that are there
+	// stay as they are.
+	Limit string `json:"limit,omitempty"`
 	// Agent and Mode set one member's mode: active or monitor_only.
 	Agent string `json:"agent,omitempty"`
 	Mode  string `json:"mode,omitempty"`
@@ -46,7 +49,7 @@ func (c *ConfigureGoal) decide(r *reader, e *env) (*decided, error) {
 	}{
 		{"title", g.Title, n.Title}, {"objective", g.Objective, n.Objective}, {"repo", g.Repo, n.Repo}, {"write", g.Write, n.Write},
 		{"non_goals", g.NonGoals, n.NonGoals}, {"allowed_slots", g.Allowed, n.Allowed}, {"language", g.Language, n.Language},
-		{"visibility", g.Visibility, n.Visibility}, {"handoff", g.Handoff, n.Handoff}, {"ask_policy", g.Ask, n.Ask},
+		{"visibility", g.Visibility, n.Visibility}, {"handoff", g.Handoff, n.Handoff}, {"ask_policy", g.Ask, n.Ask}, {"limit", g.Limit, n.Limit},
 	} {
 		if digest(f.was) != digest(f.now) {
 			changed = append(changed, f.name)
@@ -99,6 +102,9 @@ func (c *ConfigureGoal) fields(r *reader, g, n *Goal) error {
 	set(&n.NonGoals, c.NonGoals)
 	set(&n.Ask, c.Ask)
 	n.Language, n.Visibility, n.Handoff = or(c.Language, n.Language), or(c.Visibility, n.Visibility), or(c.Handoff, n.Handoff)
+	if n.Limit = or(c.Limit, n.Limit); c.Limit == "none" {
+		n.Limit = ""
+	}
 	if c.Allowed != nil {
 		if *c.Allowed < 0 || *c.Allowed > slotsMost {
 			return Errorf(Invalid, "bad_allowed_slots", "allowed slots must be 0 to %d", slotsMost)
@@ -117,7 +123,7 @@ func (c *ConfigureGoal) fields(r *reader, g, n *Goal) error {
 	return firstErr(
 		checkPolicy(n.Ask), needText("title", n.Title, titleMax, false), needText("objective", n.Objective, bodyMax, true), checkText("repo", n.Repo, summaryMax, false),
 		checkGlobs(n.Write), checkList("non-goal", n.NonGoals, summaryMax),
-		oneOf("language", n.Language, "en", "zh"), oneOf("visibility", n.Visibility, "private", "group", "public"), oneOf("handoff", n.Handoff, "soft", "strict"),
+		oneOf("language", n.Language, "en", "zh"), oneOf("visibility", n.Visibility, "private", "group", "public"), oneOf("handoff", n.Handoff, "soft", "strict"), checkLimit(n.Limit),
 	)
 }
 

@@ -211,7 +211,7 @@ func (s *situation) deliverTodo(d *Decision) {
 		d.Selected.ClaimedBy = s.agent
 	}
 	d.Contract.Agent.Todo = v.ID
-	d.Contract.Agent.Instruction = "Work on " + v.ID + " only. Record evidence, then settle the turn."
+	d.Contract.Agent.Instruction = "Work on " + v.ID + " only. Record evidence, then settle the turn." + s.g.limitWords()
 	base := []string{"--goal-id", s.g.ID, "--agent-id", s.agent}
 	turn := base
 	if s.caller.Turn != "" {

@@ -20,6 +20,7 @@ type CreateGoal struct {
 	Handoff    string   `json:"handoff,omitempty"`    // soft (default), strict
 	Language   string   `json:"language,omitempty"`   // en (default), zh
 	Visibility string   `json:"visibility,omitempty"` // private (default), group, public
+	Limit      string   `json:"limit,omitempty"`      // report_only, draft_only, watch_only, ask_first
 }
 
 // Name implements Command.
@@ -49,7 +50,7 @@ func (c *CreateGoal) decide(r *reader, e *env) (*decided, error) {
 	g := &Goal{
 		ID: c.Goal, Title: title, Objective: c.Objective, Repo: c.Repo, Write: c.Write, NonGoals: c.NonGoals,
 		Status: GoalActive, Allowed: allowed, WindowMS: dayMS,
-		Handoff: or(c.Handoff, "soft"), Language: or(c.Language, "en"), Visibility: or(c.Visibility, "private"),
+		Handoff: or(c.Handoff, "soft"), Language: or(c.Language, "en"), Visibility: or(c.Visibility, "private"), Limit: c.Limit,
 		Revision: 1, Created: e.now, Updated: e.now,
 	}
 	if allowed == 0 {
@@ -59,7 +60,7 @@ func (c *CreateGoal) decide(r *reader, e *env) (*decided, error) {
 		checkText("title", title, titleMax, false), checkText("repo", c.Repo, summaryMax, false),
 		checkList("write scope", c.Write, summaryMax), checkList("non-goal", c.NonGoals, summaryMax),
 		oneOf("handoff", g.Handoff, "soft", "strict"), oneOf("language", g.Language, "en", "zh"),
-		oneOf("visibility", g.Visibility, "private", "group", "public"),
+		oneOf("visibility", g.Visibility, "private", "group", "public"), checkLimit(g.Limit),
 	)
 	if err != nil {
 		return nil, err
@@ -188,6 +189,8 @@ type RegisterAgent struct {
 	Capabilities []string `json:"capabilities,omitempty"`
 	Profile      string   `json:"profile,omitempty"`
 	RequireNew   bool     `json:"require_new,omitempty"`
+	// Mode of a new member; a member's mode is changed by an owner.
+	Mode string `json:"mode,omitempty"`
 }
 
 // Name implements Command.
@@ -199,11 +202,12 @@ func (c *RegisterAgent) decide(r *reader, e *env) (*decided, error) {
 		return nil, err
 	}
 	err = firstErr(checkAgentID(c.Agent), checkText("host", c.Host, 80, false),
-		checkList("capability", c.Capabilities, 80), checkText("profile", c.Profile, noteMax, true))
+		checkList("capability", c.Capabilities, 80), checkText("profile", c.Profile, noteMax, true),
+		oneOf("mode", or(c.Mode, "active"), "active", "monitor_only"))
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Goal: g.ID, ID: c.Agent, Host: c.Host, Capabilities: c.Capabilities, Profile: c.Profile, Mode: "active", Course: g.Course, Revision: 1, Created: e.now}
+	a := &Agent{Goal: g.ID, ID: c.Agent, Host: c.Host, Capabilities: c.Capabilities, Profile: c.Profile, Mode: or(c.Mode, "active"), Course: g.Course, Revision: 1, Created: e.now}
 	out := &decided{result: map[string]any{"goal_id": g.ID, "agent_id": a.ID}}
 	if old := get[Agent](r, tblAgent, g.ID, c.Agent); old != nil {
 		if c.RequireNew {

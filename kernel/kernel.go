@@ -135,6 +135,9 @@ func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err err
 	if c, ok := cmd.(OutsideCommand); ok {
 		return c.Run(k, tx, opt)
 	}
+	if c, ok := cmd.(*StartGoal); ok {
+		return k.startGoal(tx, c, opt)
+	}
 	t, now, stepped, err := k.begin(tx)
 	if err != nil {
 		return Receipt{}, err

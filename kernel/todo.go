@@ -85,6 +85,9 @@ func (c *AddTodo) todo(r *reader, g *Goal, e *env) (*Todo, error) {
 	if v.Scopes, err = normalScopes(c.Scopes); err != nil {
 		return nil, err
 	}
+	if err := g.hold(v); err != nil {
+		return nil, err
+	}
 	if len(v.After) == 0 {
 		v.After = nil
 	}

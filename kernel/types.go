@@ -18,9 +18,10 @@ type Goal struct {
 	Pause      []string `json:"pause,omitempty"` // causes, sorted: owner_gone, quota_zero, stop
 	Allowed    int      `json:"allowed_slots"`
 	WindowMS   int64    `json:"window_ms"`
-	Handoff    string   `json:"handoff"`    // soft, strict
-	Language   string   `json:"language"`   // en, zh
-	Visibility string   `json:"visibility"` // private, group, public
+	Handoff    string   `json:"handoff"`         // soft, strict
+	Language   string   `json:"language"`        // en, zh
+	Visibility string   `json:"visibility"`      // private, group, public
+	Limit      string   `json:"limit,omitempty"` // what its work may write: "", report_only, draft_only, watch_only, ask_first
 	Outcome    string   `json:"outcome,omitempty"`
 	// Ask is who is asked for what: a kind of gate, or "any" for the others. What
 	// it does not name asks an owner.

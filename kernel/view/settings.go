@@ -51,6 +51,11 @@ func (q *Settings) run(r *kernel.Reader) (any, error) {
 	for _, kind := range slices.Sorted(maps.Keys(g.Ask)) {
 		add("ask "+kind, g.Ask[kind].Words(), "the owner")
 	}
+	limit := g.Limit
+	if limit == "" {
+		limit = "none"
+	}
+	add("limit", limit, "none")
 	for _, a := range r.Agents(g.ID) {
 		add("mode of "+a.ID, a.Mode, "active")
 	}

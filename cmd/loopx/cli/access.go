@@ -127,7 +127,7 @@ func (s *access) file(ctx context.Context, cmd kernel.Command, wait time.Duratio
 // begins says that a command may be the first of a workspace.
 func begins(cmd kernel.Command) bool {
 	switch cmd.(type) {
-	case *kernel.CreateGoal, *kernel.CreateLinkCode:
+	case *kernel.CreateGoal, *kernel.StartGoal, *kernel.CreateLinkCode:
 		return true
 	}
 	return false

@@ -41,6 +41,7 @@ func configure(a *app, use string) *cobra.Command {
 		f.StringVar(&c.Visibility, "visibility", "", "private, group or public")
 		f.StringVar(&c.Handoff, "handoff", "", "soft, or strict: each write shows its lease")
 		f.StringArrayVar(&policy, "ask-policy", nil, "KIND=WHO, who answers gates of a kind, or any=WHO (again for more; replaces all): "+askUsage)
+		f.StringVar(&c.Limit, "limit", "", "what its work may write: report_only, draft_only, watch_only, ask_first or none")
 		f.StringVar(&c.Agent, "agent-id", "", "agent whose --mode is set")
 		f.StringVar(&c.Mode, "mode", "", "active or monitor_only")
 		f.BoolVar(&execute, "execute", false, "do it")
@@ -79,7 +80,7 @@ func configure(a *app, use string) *cobra.Command {
 			}
 			c.Ask = &ask
 		}
-		for _, name := range []string{"language", "visibility", "handoff", "mode"} {
+		for _, name := range []string{"language", "visibility", "handoff", "mode", "limit"} {
 			given(name)
 		}
 		if changes == 0 {

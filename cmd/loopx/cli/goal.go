@@ -33,6 +33,7 @@ func goalCreate(a *app) *cobra.Command {
 		f.StringArrayVar(&c.NonGoals, "non-goal", nil, "what it is not about; may be repeated")
 		f.StringVar(&c.Handoff, "handoff", "", "soft or strict (each write shows its lease)")
 		f.StringVar(&c.Language, "language", "", "en or zh")
+		f.StringVar(&c.Limit, "limit", "", "what its work may write: report_only, draft_only, watch_only or ask_first")
 		f.StringVar(&c.Visibility, "visibility", "", "private, group or public")
 	}, func() error {
 		c.Goal = s.goal
