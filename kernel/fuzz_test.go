@@ -21,13 +21,9 @@ import (
 	"loopx/kernel/store/storetest"
 )
 
-// local is a command that never comes over a wire: only the process that holds
-// the restored file gives it.
-const (
-	local   = "state.restore"
-	pruned  = "state.prune"
-	compact = "state.compact"
-)
+// local are commands that never come over a wire: only the process that holds
+// the file gives them.
+func local() []string { return []string{"state.restore", "state.repair", "state.prune", "state.compact"} }
 
 // commands are the names of all commands there are: each type with a decide
 // method, by the name it gives itself.
@@ -66,7 +62,7 @@ func commands() []string {
 	}
 	var out []string
 	for typ, name := range names {
-		if decides[typ] && name != local && name != pruned && name != compact {
+		if decides[typ] && !slices.Contains(local(), name) {
 			out = append(out, name)
 		}
 	}
@@ -130,7 +126,7 @@ func TestCommandsAreListed(t *testing.T) {
 			t.Fatalf("%s with every field set comes back as %s, %v", name, asJSON(back), err)
 		}
 	}
-	for _, name := range []string{"todo.steal", "", "Todo.Add", local, pruned, compact} {
+	for _, name := range append(local(), "todo.steal", "", "Todo.Add") {
 		if kernel.NewCommand(name) != nil {
 			t.Fatalf("the name %q gives a command", name)
 		}

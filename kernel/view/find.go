@@ -2,6 +2,7 @@ package view
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -17,12 +18,15 @@ const (
 	findShown = 120
 )
 
-// Find looks for a text in goals, todos, gates and evidence, without regard to
-// case.
+// Find looks for a text in goals, agents, todos, gates, evidence and writebacks,
+// without regard to case.
 type Find struct {
 	Text string `json:"text"`
 	Goal string `json:"goal,omitempty"`
+	Kind string `json:"kind,omitempty"` // one of findKinds; empty: all
 }
+
+func findKinds() []string { return []string{"goal", "agent", "todo", "gate", "evidence", "run"} }
 
 // FindView is the answer to Find, the most recent hits first.
 type FindView struct {
@@ -38,7 +42,7 @@ type FindView struct {
 // Hit is one row that holds the text. Where names the field, and Text shows the
 // match with what stands around it, on one line.
 type Hit struct {
-	Kind  string `json:"kind"` // goal, todo, gate, evidence
+	Kind  string `json:"kind"` // goal, agent, todo, gate, evidence, run
 	Goal  string `json:"goal_id"`
 	ID    string `json:"id"`
 	Code  string `json:"code,omitempty"`
@@ -58,6 +62,8 @@ func (q *Find) run(r *kernel.Reader) (any, error) {
 		return nil, kernel.Errorf(kernel.Invalid, "missing_text", "no text to look for was given").Try("loopx find TEXT")
 	case len(text) > 200:
 		return nil, kernel.Errorf(kernel.Invalid, "too_long", "the text to look for is longer than 200 bytes")
+	case q.Kind != "" && !slices.Contains(findKinds(), q.Kind):
+		return nil, kernel.Errorf(kernel.Invalid, "bad_kind", "there is no kind %q to look in: there are %s", q.Kind, strings.Join(findKinds(), ", "))
 	}
 	goals := r.Goals(goalsShown)
 	if q.Goal != "" {
@@ -67,7 +73,7 @@ func (q *Find) run(r *kernel.Reader) (any, error) {
 		}
 		goals = []*kernel.Goal{g}
 	}
-	f := &finder{r: r, needle: lower(text), left: findRows}
+	f := &finder{r: r, needle: lower(text), kind: q.Kind, left: findRows, hits: []Hit{}}
 	for _, g := range goals {
 		f.goal(g)
 	}
@@ -83,6 +89,7 @@ func (q *Find) run(r *kernel.Reader) (any, error) {
 type finder struct {
 	r      *kernel.Reader
 	needle []rune
+	kind   string
 	left   int
 	hits   []Hit
 }
@@ -91,23 +98,53 @@ type finder struct {
 type field struct{ name, text string }
 
 func (f *finder) goal(g *kernel.Goal) {
-	f.row(Hit{Kind: "goal", Goal: g.ID, ID: g.ID, State: g.Shown(), At: g.Updated},
-		field{"id", g.ID}, field{"title", g.Title}, field{"objective", g.Objective}, field{"outcome", g.Outcome})
+	if f.in("goal") {
+		f.row(Hit{Kind: "goal", Goal: g.ID, ID: g.ID, State: g.Shown(), At: g.Updated},
+			field{"id", g.ID}, field{"title", g.Title}, field{"objective", g.Objective}, field{"outcome", g.Outcome})
+	}
+	if f.in("agent") {
+		for _, v := range f.r.Agents(g.ID) {
+			f.row(Hit{Kind: "agent", Goal: g.ID, ID: v.ID, State: v.Mode, At: v.Created},
+				field{"id", v.ID}, field{"host", v.Host}, field{"profile", v.Profile}, field{"capabilities", strings.Join(v.Capabilities, " ")})
+		}
+	}
+	if f.in("todo") {
+		f.todos(g)
+	}
+	if f.in("gate") {
+		f.gates(g)
+	}
+	if f.in("evidence") {
+		for _, v := range f.r.NewestEvidence(g.ID, max(f.left, 0)+1) {
+			f.row(Hit{Kind: "evidence", Goal: g.ID, ID: v.ID, State: v.Kind, At: v.Observed}, field{"id", v.ID}, field{"summary", v.Summary}, field{"ref", v.Ref})
+		}
+	}
+	if f.in("run") {
+		for _, v := range f.r.Runs(g.ID, max(f.left, 0)+1) {
+			f.row(Hit{Kind: "run", Goal: g.ID, ID: strconv.FormatUint(v.Seq, 10), State: v.Classification, At: v.At}, field{"note", v.Note}, field{"next", v.Next}, field{"turn", v.Turn})
+		}
+	}
+}
+
+// in says whether rows of a kind are looked at.
+func (f *finder) in(kind string) bool { return f.kind == "" || f.kind == kind }
+
+func (f *finder) todos(g *kernel.Goal) {
 	for _, list := range everyList() {
 		for _, v := range f.r.List(g.ID, list, "", max(f.left, 0)+1) {
 			f.row(Hit{Kind: "todo", Goal: g.ID, ID: v.ID, State: v.Status, At: v.Updated},
 				field{"id", v.ID}, field{"title", v.Title}, field{"body", v.Body}, field{"note", v.Note})
 		}
 	}
+}
+
+func (f *finder) gates(g *kernel.Goal) {
 	for _, v := range f.r.Gates(g.ID, max(f.left, 0)+1) {
 		texts := []field{{"id", v.ID}, {"code", v.Code}, {"question", v.Question}, {"why", v.Why}, {"fallback", v.Fallback}}
 		if v.Answer != nil {
 			texts = append(texts, field{"answer", v.Answer.Label}, field{"reason", v.Answer.Reason})
 		}
 		f.row(Hit{Kind: "gate", Goal: g.ID, ID: v.ID, Code: v.Code, State: v.Status, At: v.Updated}, texts...)
-	}
-	for _, v := range f.r.NewestEvidence(g.ID, max(f.left, 0)+1) {
-		f.row(Hit{Kind: "evidence", Goal: g.ID, ID: v.ID, State: v.Kind, At: v.Observed}, field{"id", v.ID}, field{"summary", v.Summary}, field{"ref", v.Ref})
 	}
 }
 

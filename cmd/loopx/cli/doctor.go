@@ -39,7 +39,10 @@ const (
 func doctorCmd(a *app) *cobra.Command {
 	var verify string
 	var limit time.Duration
-	return a.verbOf("doctor", "", func(f *pflag.FlagSet) {
+	var mend, execute bool
+	c := a.verbOf("doctor", "", func(f *pflag.FlagSet) {
+		f.BoolVar(&mend, "repair", false, "show what could be mended without deciding anything; --execute does it")
+		f.BoolVar(&execute, "execute", false, "with --repair: back up, then mend")
 		f.DurationVar(&limit, "timeout", 30*time.Second, "for the check of the state file")
 		f.StringVar(&verify, "verify-file", "", "")
 		_ = f.MarkHidden("verify-file") // what doctor runs in a child process
@@ -47,8 +50,15 @@ func doctorCmd(a *app) *cobra.Command {
 		if verify != "" {
 			return verifyFile(a.ctx, verify)
 		}
+		if mend {
+			return doctorRepair(a, limit, execute)
+		}
 		return a.doctor(limit)
 	})
+	c.Long = "Looks at folder, lock, socket, file, daemon and project, and names what mends each finding.\n" +
+		"--repair mends two things only: indexes and counters that do not follow from the journal,\n" +
+		"and leases that ran out. It copies the state first. Whatever else is damaged is for a backup."
+	return c
 }
 
 // verifyFile checks a state file in this process, which a damaged file may end.

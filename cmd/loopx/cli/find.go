@@ -15,22 +15,24 @@ import (
 
 func findCmd(a *app) *cobra.Command {
 	var s scope
+	var kind string
 	c := a.argVerb("find TEXT", "", func(f *pflag.FlagSet) {
 		// Without a goal all are searched, so the environment's is no default here.
 		f.StringVar(&s.goal, "goal-id", "", "only in this goal")
+		f.StringVar(&kind, "kind", "", "only in: goal, agent, todo, gate, evidence or run")
 	}, func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			return nil
 		}
 		return kernel.Errorf(kernel.Invalid, "usage", "loopx find takes one text").Try("loopx find 'SOME WORDS'")
 	}, func(args []string) error {
-		v, raw, err := askRaw[view.FindView](a, &view.Find{Text: args[0], Goal: s.goal})
+		v, raw, err := askRaw[view.FindView](a, &view.Find{Text: args[0], Goal: s.goal, Kind: kind})
 		if err != nil {
 			return err
 		}
 		return a.out(newFields().add(raw), func() string { return a.hits(v) })
 	})
-	c.Long = "Looks for a text in goals, todos, gates and evidence, without regard to case; the\nmost recent come first, at most 50."
+	c.Long = "Looks for a text in goals, agents, todos, gates, evidence and writebacks, without\nregard to case; the most recent come first, at most 50."
 	return c
 }
 

@@ -80,7 +80,7 @@ func verbs() []verb {
 		{"why", see, "why this is next, and why the rest is not", whyCmd},
 		{"log", see, "what happened, from the journal", logCmd},
 		{"history", see, "the newest writebacks of a goal", historyCmd},
-		{"find", see, "look for a text in goals, todos, gates, evidence", findCmd},
+		{"find", see, "look for a text in goals, todos, gates, evidence, runs", findCmd},
 		{"start-goal", work, "make a goal with its agents and first todos in one step", startGoalCmd},
 		{"goal", work, "create, list, show, configure, stop, resume, close goals", goalCmd},
 		{"preset", work, "list, show, start recurring work that is ready made", presetCmd},

@@ -196,32 +196,56 @@ func (r *rowsOf) head(ctx context.Context) (*row, error) {
 
 // differ names the first row in which two stores differ, or "".
 func differ(ctx context.Context, a, b store.Store) (string, error) {
+	first := ""
+	err := differences(ctx, a, b, func(key, _ []byte) bool { first = keyText(key); return false })
+	return first, err
+}
+
+// differences tells each key under which two stores differ, with what b has there
+// (nil for nothing), until each says stop.
+func differences(ctx context.Context, a, b store.Store, each func(key, want []byte) bool) error {
 	x, y := &rowsOf{st: a}, &rowsOf{st: b}
 	for {
 		p, err := x.head(ctx)
 		if err != nil {
-			return "", err
+			return err
 		}
 		q, err := y.head(ctx)
-		switch {
+		switch order := compareRows(p, q); {
 		case err != nil:
-			return "", err
+			return err
 		case p == nil && q == nil:
-			return "", nil
-		case p == nil:
-			return keyText(q.key), nil
-		case q == nil:
-			return keyText(p.key), nil
-		case !bytes.Equal(p.key, q.key):
-			if bytes.Compare(p.key, q.key) > 0 {
-				p = q
+			return nil
+		case order == 0 && bytes.Equal(p.value, q.value):
+			x.page, y.page = x.page[1:], y.page[1:]
+		case order < 0: // only in a
+			x.page = x.page[1:]
+			if !each(p.key, nil) {
+				return nil
 			}
-			return keyText(p.key), nil
-		case !bytes.Equal(p.value, q.value):
-			return keyText(p.key), nil
+		default:
+			y.page = y.page[1:]
+			if order == 0 {
+				x.page = x.page[1:]
+			}
+			if !each(q.key, q.value) {
+				return nil
+			}
 		}
-		x.page, y.page = x.page[1:], y.page[1:]
 	}
+}
+
+// compareRows orders rows by key; none comes last.
+func compareRows(p, q *row) int {
+	switch {
+	case p == nil && q == nil:
+		return 0
+	case p == nil:
+		return 1
+	case q == nil:
+		return -1
+	}
+	return bytes.Compare(p.key, q.key)
 }
 
 // keyText is a key for people: its parts, without what could move a cursor.
