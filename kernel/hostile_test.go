@@ -53,6 +53,8 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 	switch name {
 	case "goal.create":
 		return &kernel.CreateGoal{Goal: "blog", Objective: "write", Agents: []string{"cyd"}, Write: []string{"docs/**"}, NonGoals: []string{"fame"}}, cli()
+	case "goal.start":
+		return &kernel.StartGoal{Create: kernel.CreateGoal{Goal: "blog", Objective: "write"}, Agents: []kernel.RegisterAgent{{Agent: "cyd"}}, Todos: []kernel.AddTodo{{Title: "first"}}}, cli()
 	case "goal.pause":
 		return &kernel.PauseGoal{Goal: "site"}, cli()
 	case "goal.close":
