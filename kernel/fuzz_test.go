@@ -23,7 +23,9 @@ import (
 
 // local are commands that never come over a wire: only the process that holds
 // the file gives them.
-func local() []string { return []string{"state.restore", "state.repair", "state.prune", "state.compact"} }
+func local() []string {
+	return []string{"state.restore", "state.repair", "state.prune", "state.compact"}
+}
 
 // commands are the names of all commands there are: each type with a decide
 // method, by the name it gives itself.
