@@ -15,11 +15,13 @@ type ballot struct {
 	local map[string]bool              // local owners
 	asker map[string]string            // by gate
 	said  map[string]map[string]string // gate -> person -> option and words
+	last  map[string]*kernel.Record    // gate -> its last decision
 }
 
 func (b *ballot) see(rec *kernel.Record, e *kernel.Event) error {
 	if b.said == nil {
 		b.asks, b.asker, b.said = map[string]kernel.Asked{}, map[string]string{}, map[string]map[string]string{}
+		b.last = map[string]*kernel.Record{}
 		b.role, b.gone, b.local = map[string]string{}, map[string]bool{}, map[string]bool{}
 	}
 	if g := e.GoalRow; g != nil {
@@ -42,11 +44,20 @@ func (b *ballot) see(rec *kernel.Record, e *kernel.Event) error {
 			return fmt.Errorf("%s was answered by %s %s, who has no right", g.Code, rec.By.Kind, rec.By.ID)
 		}
 	}
+	if e.Type == "gate_changed" {
+		first := b.last[g.ID]
+		if first == nil || first.By.ID != rec.By.ID || rec.Steady-first.Steady > 600_000 || g.Protected() {
+			return fmt.Errorf("%s was changed by %s at %d; it was decided by %+v", g.Code, rec.By.ID, rec.Steady, first)
+		}
+	}
+	if e.Type == "gate_answered" || e.Type == "gate_changed" {
+		b.last[g.ID] = rec
+	}
 	quorum := max(b.asks[g.Goal].Quorum, 1)
 	switch e.Type {
 	case "gate_opened":
 		b.asker[g.ID], b.said[g.ID] = g.AskedBy, map[string]string{}
-	case "gate_reopened":
+	case "gate_reopened", "gate_asked_again":
 		b.said[g.ID] = map[string]string{}
 	case "gate_voted":
 		for _, v := range g.Votes {

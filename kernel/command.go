@@ -111,7 +111,7 @@ func NewCommand(name string) Command {
 		&CreateGoal{}, &StartGoal{}, &PauseGoal{}, &CloseGoal{}, &ConfigureGoal{}, &RegisterAgent{},
 		&OpenSession{}, &CloseSession{},
 		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{}, &TransferTodo{},
-		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &RevokeGrant{},
+		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &ChangeGate{}, &ReopenGate{}, &RevokeGrant{},
 		&OpenTurn{}, &Refresh{}, &SpendSlot{}, &CommitTurn{}, &MarkTurn{}, &VoidSlot{}, &OweAnswer{}, &SettleAnswer{},
 		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{}, &Unlink{}, &SuspendPrincipal{}, &UnsuspendPrincipal{}, &SetPerson{}, &SetAttention{},
 		&GrantRole{}, &RevokeRole{}, &AcceptRole{}, &SetBinding{}, &RemoveBinding{}, &SetBindingState{},

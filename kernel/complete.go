@@ -239,9 +239,10 @@ func (c *SupersedeTodo) decide(r *reader, e *env) (*decided, error) {
 	events := []Event{{Type: TodoAdded, Goal: g.ID, Subject: s.ID, Todo: s, Inherits: v.ID}, {Type: TodoSupersededBy, Goal: g.ID, Subject: v.ID, Todo: &n}}
 	// An approval is for what was shown: the replacement asks for itself, unless
 	// the old one's question still stands and it inherits that.
-	events = append(events, restated(r, e, g.ID, v.ID, map[string]*Todo{v.ID: &n, s.ID: s}, true)...)
+	asked := restated(r, e, g.ID, v.ID, map[string]*Todo{v.ID: &n, s.ID: s}, true)
+	events = append(events, asked...)
 	if !slices.ContainsFunc(keys(r.Blocks(g.ID, v.ID)), func(id string) bool { o := r.Gate(g.ID, id); return o != nil && o.Scope != "" }) {
-		events = append(events, r.askScopes(e, s, w.agent)...)
+		events = append(events, r.askScopes(e, s, w.agent, asked...)...)
 	}
 	for _, id := range r.lastParts(under(resumeMost, tblResume, g.ID, resumeTodo+":"+v.ID)) {
 		if p := r.Todo(g.ID, id); p != nil && p.ID != v.ID {

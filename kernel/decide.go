@@ -75,6 +75,10 @@ type AskedFor struct {
 	Gate     string `json:"gate_id"`
 	Code     string `json:"code"`
 	Question string `json:"question"`
+	// State is waiting, or parked: its date has passed and nobody is reminded.
+	State string `json:"state,omitempty"`
+	// Meanwhile is what goes on without the answer, in the asker's words.
+	Meanwhile string `json:"meanwhile,omitempty"`
 }
 
 // AgentChannel is what the agent should do.
@@ -168,6 +172,9 @@ func (d *Decision) fit() {
 	}
 	for i := range d.Contract.User.Ask {
 		texts[&d.Contract.User.Ask[i].Question] = 250
+		if m := &d.Contract.User.Ask[i].Meanwhile; *m != "" {
+			texts[m] = 120
+		}
 	}
 	for i := range d.Contract.Agent.ReadFirst {
 		texts[&d.Contract.Agent.ReadFirst[i]] = 360

@@ -170,8 +170,12 @@ func (s *situation) askFor(d *Decision, gates []string) {
 		if g == nil || g.Status != GateOpen || g.Expired(s.r.now) {
 			continue
 		}
-		d.Contract.User.Ask = append(d.Contract.User.Ask, AskedFor{Gate: g.ID, Code: g.Code, Question: g.Question})
-		if !g.Notified {
+		a := AskedFor{Gate: g.ID, Code: g.Code, Question: g.Question, State: "waiting", Meanwhile: g.Fallback}
+		if g.Parked(s.r.now) {
+			a.State = "parked"
+		}
+		d.Contract.User.Ask = append(d.Contract.User.Ask, a)
+		if !g.Notified && a.State != "parked" {
 			d.Contract.User.Notify = "NOTIFY"
 			d.notify = append(d.notify, g.ID)
 		}

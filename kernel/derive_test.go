@@ -90,6 +90,14 @@ func (s *rows) freed(t *kernel.Todo) map[string]string {
 	return out
 }
 
+// asker is the agent that asked a gate; persons and the unnamed command line are none.
+func asker(g *kernel.Gate) string {
+	if g.Request != "" || g.AskedBy == "cli" || strings.HasPrefix(g.AskedBy, "person:") {
+		return ""
+	}
+	return g.AskedBy
+}
+
 func laneOf(g *kernel.Gate) string {
 	if g.Blocks.Goal {
 		return "*"
@@ -190,6 +198,9 @@ func (s *rows) derived() map[string]string {
 	}
 	for _, g := range s.gates {
 		d[key("qg", g.ID)], d[key("qc", g.Goal, codeKey(g.Code))] = g.Goal, g.ID
+		if g.Status == "open" && asker(g) != "" {
+			d[key("qn", g.Goal, asker(g), g.ID)] = ""
+		}
 		if g.Status == "open" {
 			d[key("qo", g.Goal, strconv.Itoa(int(g.Severity)), hexTime(g.Created), g.ID)] = ""
 		}
@@ -206,6 +217,7 @@ func (s *rows) derived() map[string]string {
 			}
 		}
 	}
+	maps.Copy(d, s.askRate)
 	for _, r := range s.reserves {
 		d[key("rx", r.Goal, hexTime(r.Until), r.Agent)] = strconv.Itoa(r.Slots)
 	}
@@ -238,7 +250,7 @@ func (s *rows) checkDerived() error {
 	want := s.derived()
 	for k, v := range s.raw {
 		switch k[:strings.IndexByte(k+"\x00", 0)] {
-		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg", "fr", "us", "oo", "tr":
+		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg", "fr", "us", "oo", "tr", "qn", "qa":
 			if w, ok := want[k]; !ok || w != v {
 				return fmt.Errorf("the row %q = %q should be %q (there: %v)", k, v, w, ok)
 			}

@@ -61,11 +61,12 @@ const (
 	GateJoined         = "gate_joined" // another todo waits for the same answer
 	GrantGiven         = "grant_given"
 	GrantRevoked       = "grant_revoked"
-	GateVoted          = "gate_voted"    // one of several who must agree
-	GateChangedEvent   = "gate_changed"  // the decider thought better of it
-	GateReopened       = "gate_reopened" // its answer holds no longer: it is asked again
-	GateRestated       = "gate_restated" // what it is about was changed
-	GateExtended       = "gate_extended" // an expired one can be answered again
+	GateVoted          = "gate_voted"       // one of several who must agree
+	GateChangedEvent   = "gate_changed"     // the decider thought better of it
+	GateReopened       = "gate_reopened"    // its answer holds no longer: it is asked again
+	GateAskedAgain     = "gate_asked_again" // a refused scope, with something new
+	GateRestated       = "gate_restated"    // what it is about was changed
+	GateExtended       = "gate_extended"    // an expired one can be answered again
 	GateReleased       = "gate_released"
 	GateNotified       = "gate_notified"
 	GateTaken          = "gate_taken"

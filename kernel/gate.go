@@ -29,6 +29,9 @@ type OpenGate struct {
 	Asked *Asked `json:"asked_of,omitempty"`
 	// Obligation is a replan of the agent that this settles.
 	Obligation string `json:"replan_obligation_id,omitempty"`
+	// Request is a host's own request for permission, which the gate shows and
+	// ends with. It blocks nothing here, and only the daemon opens one.
+	Request string `json:"request,omitempty"`
 }
 
 // Name implements Command.
@@ -46,7 +49,7 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 	v := &Gate{
 		Goal: g.ID, Question: c.Question, Why: c.Why, Options: c.options(), Kind: or(c.Kind, "other"), Scope: c.Scope, Advisory: c.Advisory,
 		Blocks: Blocks{Todos: uniq(c.Todos), Agent: c.LaneOf, Goal: c.WholeGoal}, OnTimeout: c.timeout(), Asked: c.Asked,
-		Expires: c.Expires, Fallback: c.Fallback, Status: GateOpen, AskedBy: by, Revision: 1, Created: e.now, Updated: e.now,
+		Expires: c.Expires, Fallback: c.Fallback, Status: GateOpen, AskedBy: by, Request: c.Request, Steady: e.steady, Revision: 1, Created: e.now, Updated: e.now,
 	}
 	if v.Scope != "" {
 		list, err := normalScopes([]string{v.Scope})
@@ -65,7 +68,12 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 	if err := narrows(r, g, v); err != nil {
 		return nil, err
 	}
-	if same := r.scopeGate(g.ID, v.Scope); v.Scope != "" && same != nil && same.Status == GateOpen {
+	v.To = r.AskedPersons(v)
+	refused := (*Gate)(nil)
+	if v.Scope != "" {
+		refused = r.scopeGate(g.ID, v.Scope)
+	}
+	if same := refused; same != nil && same.Status == GateOpen {
 		// The same scope is the same gate: what is new joins it.
 		if err := (replans{r}).askedAgain(g.ID, by, c.Obligation); err != nil {
 			return nil, err
@@ -95,16 +103,34 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 		res["waits_for"] = askedWords(askedOf(g, same))
 		return &decided{result: res}, nil
 	}
+	if refused != nil {
+		if err := refusedBefore(r, refused, c.Evidence); err != nil {
+			return nil, err
+		}
+	}
+	if err := mayAsk(r, v, 0); err != nil {
+		return nil, err
+	}
 	events, ids, err := r.evidence(e, g.ID, "", by, "", c.Evidence)
 	if err != nil {
 		return nil, err
 	}
 	v.Evidence = ids
-	v.Code = "G-" + strconv.Itoa(r.Counts(g.ID).Gates+1)
-	for v.ID == "" || r.GoalOfGate(v.ID) != "" {
-		v.ID = e.id("gate_")
+	opened := Event{Type: GateOpened, Goal: g.ID}
+	if refused != nil {
+		v = askAgain(e, refused, v)
+		v.Evidence = keepLast(append(slices.Clone(refused.Evidence), ids...), evidenceKeep)
+		v.Terms = termsOf(r, v, g.Course, nil)
+		v.Digest = v.digest()
+		opened.Type = GateAskedAgain
+	} else {
+		v.Code = "G-" + strconv.Itoa(r.Counts(g.ID).Gates+1)
+		for v.ID == "" || r.GoalOfGate(v.ID) != "" {
+			v.ID = e.id("gate_")
+		}
 	}
-	events = append(events, Event{Type: GateOpened, Goal: g.ID, Subject: v.ID, Gate: v})
+	opened.Subject, opened.Gate = v.ID, v
+	events = append(events, opened)
 	met, err := replans{r}.metByGate(e, by, c.Obligation, v)
 	if err != nil {
 		return nil, err
@@ -146,7 +172,7 @@ func (c *OpenGate) check(r *reader, v *Gate, e *env) error {
 	err := firstErr(
 		needText("question", v.Question, titleMax, false), checkText("why", v.Why, noteMax, true), checkText("fallback", v.Fallback, noteMax, true),
 		oneOf("kind", v.Kind, gateKinds()...),
-		oneOf("on_timeout", v.OnTimeout, "wait", "park", "expire"),
+		oneOf("on_timeout", v.OnTimeout, "wait", "park", "expire"), checkText("request", v.Request, 120, false),
 	)
 	if err != nil {
 		return err
@@ -173,6 +199,10 @@ func (c *OpenGate) check(r *reader, v *Gate, e *env) error {
 		}
 	}
 	switch {
+	case v.Request != "" && e.by.Kind != ByBot:
+		return Errorf(Denied, "bot_only", "only the daemon passes on what a host asks for")
+	case v.Request != "" && (scopes > 0 || v.Scope != "" || !v.Advisory):
+		return Errorf(Invalid, "request_blocks", "a host's own request holds back nothing here: the host waits for it")
 	case scopes > 1:
 		return Errorf(Invalid, "bad_blocks", "a gate blocks todos, or one agent, or the goal: one of them")
 	case scopes == 0 && !v.Advisory && v.Scope == "":
@@ -272,7 +302,7 @@ func (c *WithdrawGate) decide(r *reader, e *env) (*decided, error) {
 	if err := checkText("reason", c.Reason, noteMax, true); err != nil {
 		return nil, err
 	}
-	if by != v.AskedBy {
+	if ends := v.Request != "" && e.by.Kind == ByBot; by != v.AskedBy && !ends {
 		if err := ownerOf(r, e, v.Goal, "withdrawing another's gate"); err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ func termsOf(r *Reader, v *Gate, course uint64, over map[string]*Todo) string {
 
 // digest covers what a person is shown and what their answer releases, byte-exact.
 func (g *Gate) digest() string {
-	return digest([]any{g.Goal, g.Question, g.Why, g.Options, g.Kind, g.Blocks, g.Expires, g.Advisory, g.Scope, g.Terms})
+	return digest([]any{g.Goal, g.Question, g.Why, g.Options, g.Kind, g.Blocks, g.Expires, g.Advisory, g.Scope, g.Terms, g.Request})
 }
 
 // said is what a todo asks to be done, and with what rights: a change of it is
@@ -49,12 +49,27 @@ func restated(r *Reader, e *env, goal, todo string, over map[string]*Todo, repla
 		}
 	}
 	for gate, used := range r.states(under(backMax, tblFreed, goal, todo)) {
-		if v := r.Gate(goal, gate); v != nil && v.Status == GateAnswered && (used == "" || replaced) {
+		v := r.Gate(goal, gate)
+		if v == nil || v.Status != GateAnswered || standsWide(r, v) {
+			continue
+		}
+		if used == "" || replaced {
 			out = append(out, voided(r, e, v, course, over, todo)...)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Event) int { return compare(a.Subject, b.Subject) })
 	return out
+}
+
+// standsWide says whether an approval reaches beyond the todos it was asked for and
+// somebody has used it: a change of one of them is no change of what stands.
+func standsWide(r *Reader, v *Gate) bool {
+	for _, g := range r.Grants(v.Goal) {
+		if v.Scope != "" && g.Gate == v.ID && g.Live(r.now) && (g.Used > 0 || v.Taken != nil) {
+			return true
+		}
+	}
+	return false
 }
 
 func compare(a, b string) int {

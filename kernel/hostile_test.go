@@ -91,6 +91,13 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 		return &kernel.WithdrawGate{Gate: o.gate, Agent: "ann"}, cli()
 	case "gate.release":
 		return &kernel.ReleaseGate{Gate: o.old}, owner()
+	case "gate.change":
+		o.do(&kernel.AnswerGate{Gate: o.gate, Option: "approve"}, owner())
+		return &kernel.ChangeGate{Gate: o.gate, Option: "reject", Reason: "no"}, owner()
+	case "gate.reopen":
+		g := o.do(&kernel.OpenGate{Goal: "site", Question: "Soon?", Advisory: true, Expires: o.now + 1}, cli())["gate_id"].(string)
+		o.pass(1)
+		return &kernel.ReopenGate{Gate: g}, owner()
 	case "gate.notified":
 		return &kernel.NotifyGate{Goal: "site", Gate: o.gate}, bot()
 	case "turn.open":

@@ -40,7 +40,9 @@ func isSlug(s string) bool {
 
 // checkAgentID accepts ^[a-z][a-z0-9_.:@-]{0,79}$.
 func checkAgentID(s string) error {
-	ok := s != "" && len(s) <= 80 && s[0] >= 'a' && s[0] <= 'z'
+	// What is recorded as asked or added by the command line or by a person must
+	// not be an agent's name.
+	ok := s != "" && len(s) <= 80 && s[0] >= 'a' && s[0] <= 'z' && s != "cli" && !strings.HasPrefix(s, "person:")
 	for i := 0; ok && i < len(s); i++ {
 		c := s[i]
 		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == ':' || c == '@' || c == '-'

@@ -24,6 +24,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"open gate":   m.openGate,
 		"answer gate": m.answerGate,
 		"end gate":    m.endGate,
+		"change gate": m.changeGate,
 		"goal":        m.goalVerb,
 		"old lease":   m.oldLease,
 		"time":        m.time,
@@ -333,7 +334,11 @@ func (m *machine) spend(t *rapid.T) {
 }
 
 func (m *machine) openGate(t *rapid.T) {
-	c := &kernel.OpenGate{Goal: m.goalOf(t), Agent: m.agentOf(t), Question: rapid.SampledFrom([]string{"Go on?", "Publish?"}).Draw(t, "question")}
+	by := m.agentOf(t)
+	if rapid.Bool().Draw(t, "unnamed") {
+		by = "" // who is not counted, so that gates stay common
+	}
+	c := &kernel.OpenGate{Goal: m.goalOf(t), Agent: by, Question: rapid.SampledFrom([]string{"Go on?", "Publish?"}).Draw(t, "question")}
 	switch rapid.IntRange(0, 5).Draw(t, "blocks") {
 	case 0:
 		c.LaneOf = rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "lane")
@@ -365,6 +370,26 @@ func (m *machine) answerGate(t *rapid.T) {
 		}
 	}
 	m.try(t, c, m.asPerson(t, kernel.ByOwner, kernel.ByOwner, kernel.ByAgent))
+}
+
+// changeGate lets somebody think better of a decision, mostly who made it.
+func (m *machine) changeGate(t *rapid.T) {
+	var decided []*kernel.Gate
+	for _, g := range m.at.asked {
+		if g.Answer != nil {
+			decided = append(decided, g)
+		}
+	}
+	if len(decided) == 0 || rapid.IntRange(0, 5).Draw(t, "reopen") == 0 {
+		m.try(t, &kernel.ReopenGate{Goal: "site", Gate: m.gateOf(t), Expires: rapid.SampledFrom([]int64{0, m.now + 1_800_000}).Draw(t, "until")}, m.by(t, kernel.ByOwner))
+		return
+	}
+	g := rapid.SampledFrom(decided).Draw(t, "decided gate")
+	opt := m.asPerson(t, kernel.ByOwner)
+	if rapid.IntRange(0, 3).Draw(t, "by the decider") > 0 && opt.By.Kind == kernel.ByOwner {
+		opt.By.ID = g.Answer.Person
+	}
+	m.try(t, &kernel.ChangeGate{Goal: g.Goal, Gate: g.ID, Option: rapid.SampledFrom(g.Options).Draw(t, "option").ID}, opt)
 }
 
 func (m *machine) endGate(t *rapid.T) {

@@ -228,7 +228,7 @@ func (m *machine) invariants(t *rapid.T) {
 	if err := m.at.checkDerived(); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(m.at.checkPayments(m.steady()), m.at.checkDebts()); err != nil {
+	if err := errors.Join(m.at.checkPayments(m.steady()), m.at.checkDebts(), m.at.checkAsking()); err != nil {
 		t.Fatal(err)
 	}
 	for id, g := range m.at.gates {

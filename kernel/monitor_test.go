@@ -7,7 +7,10 @@ import (
 	"loopx/kernel"
 )
 
-const hour = int64(3600 * 1000)
+const (
+	minute = int64(60 * 1000)
+	hour   = 60 * minute
+)
 
 func (w *world) monitor(title string, prio int) string {
 	w.t.Helper()

@@ -30,6 +30,8 @@ const (
 	tblResume    = "rw" // goal, condition, parked todo
 	tblBlock     = "bl" // goal, todo, gate -> state of the block
 	tblBlockBack = "gb" // goal, gate, todo
+	tblAskOpen   = "qn" // goal, asking agent, open gate
+	tblAskRate   = "qa" // goal, asking agent, person, steady time, gate -> that time
 	tblFreed     = "fr" // goal, todo, gate whose approval let it go -> whether it was claimed since
 	tblLane      = "la" // goal, agent or "*", gate -> state of the block
 	tblGate      = "q"  // goal, gate

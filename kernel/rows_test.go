@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"loopx/kernel"
@@ -44,6 +45,8 @@ type rows struct {
 	decided  map[string]int    // gate -> how often its answer was made or taken back
 	answerAt map[string]int    // gate -> place of its last answer in the journal
 	claimAt  map[string]int    // todo -> place of its last claim
+	askRate  map[string]string // rows of who asked whom when
+	opened   []asking
 }
 
 func readRows(st store.Store) (*rows, error) {
@@ -51,7 +54,7 @@ func readRows(st store.Store) (*rows, error) {
 		raw: map[string]string{}, goals: map[string]*kernel.Goal{}, agents: map[string][]*kernel.Agent{}, todos: map[string]*kernel.Todo{},
 		claims: map[string]*kernel.Claim{}, gates: map[string]*kernel.Gate{}, runs: map[string]*kernel.Run{}, counts: map[string]kernel.Counts{},
 		evidence: map[string]uint64{}, counted: newCounted(), released: map[string]bool{}, lastEnd: map[string]string{},
-		decided: map[string]int{}, answerAt: map[string]int{}, claimAt: map[string]int{},
+		decided: map[string]int{}, answerAt: map[string]int{}, claimAt: map[string]int{}, askRate: map[string]string{},
 	}
 	var keys []string
 	err := st.View(context.Background(), func(tx store.ReadTx) error {
@@ -187,7 +190,12 @@ func (s *rows) events() error {
 			switch e.Type {
 			case "todo_claimed", "claim_renewed":
 				s.claimAt[e.Subject] = place
-			case "gate_reopened":
+			case "gate_opened":
+				s.asks(rec, e.Gate)
+			case "gate_reopened", "gate_asked_again":
+				if e.Type == "gate_asked_again" {
+					s.asks(rec, e.Gate)
+				}
 				answered[e.Subject] = false
 				s.decided[e.Subject]++
 			case "gate_changed":
@@ -265,4 +273,46 @@ func clockOf(s string) (c clockRow, err error) {
 	_, err = fmt.Sscanf("-"+s, "%s %d %d %d", &c.Boot, &c.BootMS, &c.Wall, &c.Steady)
 	c.Boot = strings.TrimPrefix(c.Boot, "-") // an empty boot id stays a word for Sscanf
 	return c, err
+}
+
+// asking is one question of an agent to one person.
+type asking struct {
+	goal, agent, person string
+	steady              int64
+}
+
+func (s *rows) asks(rec *kernel.Record, g *kernel.Gate) {
+	if asker(g) == "" {
+		return
+	}
+	for _, person := range g.To {
+		at := rec.Steady
+		s.opened = append(s.opened, asking{g.Goal, asker(g), person, at})
+		s.askRate[key("qa", g.Goal, asker(g), person, hexTime(at), g.ID)] = strconv.FormatInt(at, 10)
+	}
+}
+
+// checkAsking: no agent has more than ten open gates in a goal, and asked nobody
+// more than three times in any hour.
+func (s *rows) checkAsking() error {
+	open := map[string]int{}
+	for _, g := range s.gates {
+		if a := asker(g); a != "" && g.Status == "open" {
+			if open[key(g.Goal, a)]++; open[key(g.Goal, a)] > 10 {
+				return fmt.Errorf("%s has more than ten open gates", a)
+			}
+		}
+	}
+	for _, a := range s.opened {
+		n := 0
+		for _, b := range s.opened {
+			if a.goal == b.goal && a.agent == b.agent && a.person == b.person && b.steady >= a.steady && b.steady < a.steady+3_600_000 {
+				n++
+			}
+		}
+		if n > 3 {
+			return fmt.Errorf("%s asked %s %d times within an hour", a.agent, a.person, n)
+		}
+	}
+	return nil
 }

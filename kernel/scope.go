@@ -19,6 +19,8 @@ type Grant struct {
 	Created int64  `json:"created"`
 	Expires int64  `json:"expires"`
 	Revoked int64  `json:"revoked,omitempty"`
+	// Used is when a todo was last taken on the strength of it alone.
+	Used int64 `json:"used,omitempty"`
 }
 
 // Live says whether a grant counts at a time.
@@ -124,25 +126,33 @@ func (r *Reader) uncovered(v *Todo) []string {
 
 // askScopes opens or joins the gate of each scope that a new todo needs and
 // nobody has approved. A scope that was refused holds the todo back unasked.
-func (r *Reader) askScopes(e *env, v *Todo, by string) []Event {
+func (r *Reader) askScopes(e *env, v *Todo, by string, asked ...Event) []Event {
 	var out []Event
 	opened := 0
 	for _, s := range v.Scopes {
-		if r.covered(v, s) {
+		// What the same command asks again already needs no second gate.
+		again := slices.ContainsFunc(asked, func(ev Event) bool {
+			return ev.Type == GateReopened && ev.Gate.Scope == s
+		})
+		if again || r.covered(v, s) {
 			continue
 		}
 		if g := r.scopeGate(v.Goal, s); g != nil {
 			out = append(out, joined(r, e, g, []string{v.ID}, map[string]*Todo{v.ID: v}))
 			continue
 		}
-		opened++
 		kind, _, key, _ := parseScope(s)
 		g := &Gate{
-			Goal: v.Goal, Code: "G-" + utoa(uint64(r.Counts(v.Goal).Gates+opened)), Scope: s, Kind: kind,
+			Goal: v.Goal, Code: "G-" + utoa(uint64(r.Counts(v.Goal).Gates+opened+1)), Scope: s, Kind: kind,
 			Question: cutRunes("Allow "+scopeWords(kind)+" "+key+" for: "+v.Title, titleMax),
 			Options:  (&OpenGate{}).options(), Blocks: Blocks{Todos: []string{v.ID}}, Severity: v.Priority, OnTimeout: "wait",
-			Status: GateOpen, AskedBy: by, Revision: 1, Created: e.now, Updated: e.now,
+			Status: GateOpen, AskedBy: by, Steady: e.steady, Revision: 1, Created: e.now, Updated: e.now,
 		}
+		g.Kind = floorOf(kind, kindsOf(r, g, map[string]*Todo{v.ID: v}))
+		if g.To = r.AskedPersons(g); mayAsk(r, g, opened) != nil {
+			continue // it stays unapproved and untaken until somebody asks
+		}
+		opened++
 		g.Terms = termsOf(r, g, r.Goal(v.Goal).Course, map[string]*Todo{v.ID: v})
 		g.Digest = g.digest()
 		for g.ID == "" || r.GoalOfGate(g.ID) != "" {
@@ -178,9 +188,13 @@ func joined(r *Reader, e *env, g *Gate, todos []string, over map[string]*Todo) E
 	n := *g
 	n.Blocks.Todos = uniq(append(slices.Clone(g.Blocks.Todos), todos...))
 	n.Revision, n.Updated = g.Revision+1, e.now
+	course := r.Goal(g.Goal).Course
+	if n.Status != GateOpen && termsOf(r, g, course, nil) == g.Terms {
+		n.Terms = termsOf(r, &n, course, over) // one more todo is nothing new to ask about
+	}
 	if n.Status == GateOpen {
 		n.Kind = floorOf(n.Kind, kindsOf(r, &n, over))
-		n.Terms = termsOf(r, &n, r.Goal(g.Goal).Course, over)
+		n.Terms = termsOf(r, &n, course, over)
 	}
 	n.Digest = n.digest()
 	return Event{Type: GateJoined, Goal: g.Goal, Subject: g.ID, Gate: &n}

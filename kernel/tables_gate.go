@@ -14,6 +14,7 @@ func (t *tables) applyGate(e *Event, v *Gate) {
 	if v.Scope != "" && old == nil {
 		t.mark(v.ID, tblScopeGate, v.Goal, v.Scope)
 	}
+	markAsking(t, e, v)
 	openKey := []string{tblGateOpen, v.Goal, strconv.Itoa(int(v.Severity)), store.I64(v.Created), v.ID}
 	if old == nil {
 		t.mark(v.Goal, tblGateGoal, v.ID)
@@ -35,7 +36,7 @@ func (t *tables) applyGate(e *Event, v *Gate) {
 	switch {
 	case e.Type == GateTaken:
 		t.untake(v)
-	case e.Type == GateReopened:
+	case e.Type == GateReopened, e.Type == GateAskedAgain:
 		unrelease(t, old, v)
 	case e.Type == GateChangedEvent:
 		unrelease(t, old, v)
@@ -134,4 +135,22 @@ func (g *Gate) lane() string {
 		return "*"
 	}
 	return g.Blocks.Agent
+}
+
+// markAsking keeps what an agent asks countable.
+func markAsking(t *tables, e *Event, v *Gate) {
+	agent := v.askingAgent()
+	if agent == "" {
+		return
+	}
+	if v.Status == GateOpen {
+		t.mark("", tblAskOpen, v.Goal, agent, v.ID)
+	} else {
+		t.del(tblAskOpen, v.Goal, agent, v.ID)
+	}
+	if e.Type == GateOpened || e.Type == GateAskedAgain {
+		for _, person := range v.To {
+			t.mark(strconv.FormatInt(v.Steady, 10), tblAskRate, v.Goal, agent, person, store.I64(v.Steady), v.ID)
+		}
+	}
 }

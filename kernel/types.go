@@ -213,7 +213,12 @@ type Gate struct {
 	Answer    *GateAnswer `json:"answer,omitempty"`
 	// Asked narrows who may answer below what the goal says.
 	Asked *Asked `json:"asked_of,omitempty"`
-	Votes []Vote `json:"votes,omitempty"`
+	// To are the persons who were asked when it was opened.
+	To []string `json:"to,omitempty"`
+	// Request is the host's own request for permission that it ends with.
+	Request string `json:"request,omitempty"`
+	Steady  int64  `json:"at_steady,omitempty"`
+	Votes   []Vote `json:"votes,omitempty"`
 	// Past are decisions that hold no longer, newest last.
 	Past []PastAnswer `json:"past,omitempty"`
 	// Terms is the digest of what the todos it blocks and the goal said.

@@ -55,6 +55,10 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 		card.Options = append(card.Options, chat.Option{Label: o.Label, Consequence: o.Consequence, Mark: w.mark(o.Outcome)})
 	}
 	card.Facts = append(card.Facts, blocks(g, w))
+	if g.Who.Quorum > 1 {
+		card.Facts = append(card.Facts, sprintf(w.votes, g.Who.Words(), g.Agree, g.Who.Quorum))
+	}
+	card.Facts = append(card.Facts, before(g, w, at)...)
 	if g.Fallback != "" {
 		card.Facts = append(card.Facts, g.Fallback)
 	}
@@ -68,9 +72,12 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 		}
 		card.Evidence = append(card.Evidence, ev)
 	}
-	if g.Expires > 0 {
+	switch {
+	case g.Parked:
+		foot = append(foot, sprintf(w.parked, at(g.Expires)))
+	case g.Expires > 0 && g.OnTimeout == "expire":
 		foot = append(foot, sprintf(w.expires, at(g.Expires)))
-	} else {
+	default:
 		foot = append(foot, w.never)
 	}
 	if g.Protected {
@@ -145,7 +152,21 @@ func decided(card *chat.Card, g view.Gate, w words, at func(int64) string) {
 		parts = append(parts, w.recorded)
 	}
 	card.Outcome = strings.Join(parts, " · ")
+	card.Facts = append(card.Facts, before(g, w, at)...)
 	if a.Reason != "" {
 		card.Facts = append(card.Facts, sprintf(w.reason, a.Reason))
 	}
+}
+
+// before is the last decision that holds no longer: a correction shows both.
+func before(g view.Gate, w words, at func(int64) string) []string {
+	if len(g.Past) == 0 {
+		return nil
+	}
+	p := g.Past[len(g.Past)-1]
+	out := []string{sprintf(w.was, p.Answer.Label, p.Answer.Name, at(p.Answer.At))}
+	if p.Taken != nil {
+		out[0] += " · " + sprintf(w.taken, p.Taken.Agent, at(p.Taken.At))
+	}
+	return out
 }

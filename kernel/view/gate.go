@@ -28,18 +28,24 @@ type Gate struct {
 	Answer    *kernel.GateAnswer `json:"answer,omitempty"`
 	// Who may answer as it is now, Votes what was said so far, and Agree
 	// how many of them say the same.
-	Who      kernel.Asked        `json:"asked"`
-	Votes    []kernel.Vote       `json:"votes,omitempty"`
-	Agree    int                 `json:"agree,omitempty"`
-	Past     []kernel.PastAnswer `json:"past,omitempty"`
-	Taken    *kernel.Taken       `json:"taken,omitempty"`
-	Running  bool                `json:"running"` // a turn is live in the goal
-	Enforced string              `json:"enforced"`
-	Digest   string              `json:"digest"`
-	Revision uint64              `json:"revision"`
-	Asked    int64               `json:"asked_at"`
-	Expires  int64               `json:"expires,omitempty"`
-	AsOf     int64               `json:"as_of"`
+	Who       kernel.Asked        `json:"asked"`
+	Votes     []kernel.Vote       `json:"votes,omitempty"`
+	Agree     int                 `json:"agree,omitempty"`
+	Past      []kernel.PastAnswer `json:"past,omitempty"`
+	Taken     *kernel.Taken       `json:"taken,omitempty"`
+	Running   bool                `json:"running"` // a turn is live in the goal
+	Enforced  string              `json:"enforced"`
+	Digest    string              `json:"digest"`
+	Revision  uint64              `json:"revision"`
+	Asked     int64               `json:"asked_at"`
+	Expires   int64               `json:"expires,omitempty"`
+	OnTimeout string              `json:"on_timeout,omitempty"`
+	// Parked is set when its date has passed, or everybody who is asked is away:
+	// nobody is reminded, and it can still be answered.
+	Parked bool `json:"parked,omitempty"`
+	// Asks are the persons who are asked now, by name.
+	Asks []string `json:"asks,omitempty"`
+	AsOf int64    `json:"as_of"`
 }
 
 // Option is one answer with the kernel's own mark.
@@ -80,6 +86,7 @@ func GateOf(r *kernel.Reader, v *kernel.Gate) Gate {
 		g.Options = append(g.Options, Option(o))
 	}
 	g.Who, g.Votes, g.Past = r.AskedOf(v), kernel.VotesOf(r, v), v.Past
+	g.OnTimeout, g.Parked = v.OnTimeout, v.Parked(r.Now())
 	agree := map[string]int{}
 	for _, vote := range g.Votes {
 		agree[vote.Option]++
@@ -87,6 +94,17 @@ func GateOf(r *kernel.Reader, v *kernel.Gate) Gate {
 	}
 	if v.Expired(r.Now()) {
 		g.Status = "expired"
+	}
+	if g.Status == kernel.GateOpen {
+		asked := r.AskedPersons(v)
+		g.Parked = g.Parked || len(asked) == 0
+		for _, id := range asked {
+			name := id
+			if p := r.Person(id); p != nil {
+				name = p.Name
+			}
+			g.Asks = append(g.Asks, name)
+		}
 	}
 	g.Blocks.Agent, g.Blocks.WholeGoal = v.Blocks.Agent, v.Blocks.Goal
 	held := r.BlockedBy(v.Goal, v.ID, 64)

@@ -171,6 +171,8 @@ func resultOf(rec kernel.Receipt, name string) string {
 		return v
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
+	case bool:
+		return strconv.FormatBool(v)
 	}
 	return ""
 }

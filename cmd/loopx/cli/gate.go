@@ -13,7 +13,7 @@ import (
 )
 
 func gateCmd(a *app) *cobra.Command {
-	return noun("gate", gateOpen(a), gateAnswer(a), gateList(a), gateShow(a), gateWithdraw(a), gateRelease(a))
+	return noun("gate", gateOpen(a), gateAnswer(a), gateList(a), gateShow(a), gateWithdraw(a), gateRelease(a), gateChange(a), gateReopen(a))
 }
 
 func gateOpen(a *app) *cobra.Command {
@@ -251,6 +251,9 @@ func gateList(a *app) *cobra.Command {
 func gateState(g view.Gate) string {
 	switch g.Status {
 	case kernel.GateOpen:
+		if g.Parked {
+			return "◌ parked"
+		}
 		return "○ open"
 	case kernel.GateAnswered:
 		return "● decided"
@@ -295,8 +298,11 @@ func (p *printer) gateText(g view.Gate) string {
 		b += "Evidence: " + show(e.Summary, 100) + " · " + p.age(e.Observed) + "\n"
 	}
 	b += "Asks " + askedWho(g) + "\n" + p.votes(g)
+	for _, old := range g.Past {
+		b += fmt.Sprintf("Before: %s by %s, %s (%s)\n", show(old.Answer.Label, 60), show(old.Answer.Name, 40), p.clock(old.Answer.At), strings.ReplaceAll(old.Why, "_", " "))
+	}
 	expires := "never"
-	if g.Expires > 0 {
+	if g.Expires > 0 && g.OnTimeout == "expire" {
 		expires = p.clock(g.Expires)
 	}
 	b += fmt.Sprintf("%s · %s · asked %s · expires %s\n", g.Code, gateState(g), p.clock(g.Asked), expires)
