@@ -52,8 +52,11 @@ func TestAskedTooOftenIsByPerson(t *testing.T) {
 	w.refuse("asked_too_often", w.askAs("ann", "Question 3"), cli())
 	c := w.askAs("ann", "Question 3")
 	c.Kind = "direction" // asks the owner
-	w.do(c, cli())
-	if to := w.openGates()[0].To; len(to) != 1 || to[0] != bob {
+	first, own := w.openGates(), w.do(c, cli())["gate_id"].(string)
+	if to := w.gateRow(own).To; len(to) != 1 || to[0] != "owner" {
+		t.Errorf("asked: %v", to)
+	}
+	if to := first[0].To; len(to) != 1 || to[0] != bob {
 		t.Errorf("asked: %v", to)
 	}
 }
