@@ -134,6 +134,8 @@ func (r *Reader) mayClaim(e *env, g *Goal, v *Todo, a *Agent, old *Claim) error 
 	switch {
 	case len(g.Pause) > 0:
 		return Errorf(Conflict, "goal_paused", "the goal %s is paused (%s)", g.ID, g.Pause[0]).Try("loopx goal resume --goal-id %s --execute", g.ID)
+	case a.Mode == watchesOnly && v.Class == Work:
+		return Errorf(Denied, "agent_watches", "%s only looks at what is watched", a.ID).Try("loopx configure-goal --goal-id %s --agent-id %s --mode active --execute", g.ID, a.ID)
 	case v.Class == Ask:
 		return Errorf(Invalid, "ask_not_claimed", "%s is a request to a person", v.ID)
 	case v.Status != TodoOpen && !v.Due(e.now):
@@ -160,6 +162,9 @@ func (r *Reader) mayClaim(e *env, g *Goal, v *Todo, a *Agent, old *Claim) error 
 
 // heldBy names the holder, never its token.
 func (r *Reader) heldBy(v *Todo, c *Claim) *Error {
+	if c.Hold {
+		return Errorf(Conflict, "lease_held", "%s is held by a person until they give it back", v.ID).With("holder", c.Agent)
+	}
 	until := r.Wall(c.Until)
 	return Errorf(Conflict, "lease_held", "%s is held by %s until %s", v.ID, c.Agent, time.UnixMilli(until).UTC().Format("15:04")+" UTC").
 		With("holder", c.Agent).With("until", rfc3339(until))
@@ -242,7 +247,7 @@ func (r *Reader) writer(e *env, g *Goal, v *Todo, agent, token, turn string) (*f
 
 // renew extends the holder's own lease, and the slot that is reserved for it.
 func (w *fence) renew(r *Reader, e *env) []Event {
-	if !w.mine {
+	if !w.mine || w.claim.Hold {
 		return nil
 	}
 	n := *w.claim

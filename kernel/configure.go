@@ -79,7 +79,7 @@ func (c *ConfigureGoal) decide(r *reader, e *env) (*decided, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := oneOf("mode", c.Mode, "active", "monitor_only"); err != nil {
+		if err := oneOf("mode", c.Mode, "active", watchesOnly); err != nil {
 			return nil, err
 		}
 		if a.Mode != c.Mode {
@@ -132,6 +132,9 @@ func set[T any](to *T, from *T) {
 		*to = *from
 	}
 }
+
+// watchesOnly is the mode of an agent that looks at monitors and takes no work.
+const watchesOnly = "monitor_only"
 
 // TransferTodo hands a claimed todo to another agent: claim and lease move in
 // one step, and the old holder's writes are lost ones from then on.

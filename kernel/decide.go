@@ -42,8 +42,9 @@ type Decision struct {
 	Quota     Quota        `json:"quota"`
 	Lost      []Lost       `json:"lost,omitempty"`
 
-	told   bool     // this answer tells the agent of a changed course
-	notify []string // gates that this answer tells the owner about for the first time
+	told    bool     // this answer tells the agent of a changed course
+	cadence *Cadence // as a turn would store it
+	notify  []string // gates that this answer tells the owner about for the first time
 }
 
 // Selected is the todo a turn is to work on.
@@ -102,6 +103,10 @@ type Hint struct {
 	NextWake int64  `json:"next_wake_at,omitempty"` // UTC ms; 0 = woken by an answer or new work
 	RRule    string `json:"rrule,omitempty"`
 	Reason   string `json:"reason"`
+	// Token names what the advice is for; with the rule it goes into Ack, which is
+	// there until a host has acknowledged it.
+	Token string   `json:"reset_token,omitempty"`
+	Ack   *AckHint `json:"ack_hint,omitempty"`
 }
 
 // Lost is a candidate that was not chosen.
@@ -146,6 +151,7 @@ func (r *Reader) Decide(c Caller) (_ *Decision, err error) {
 			break
 		}
 	}
+	d.cadence = paced(r, d)
 	if s.course < g.Course && !s.paused() {
 		d.told = true
 		d.Contract.Agent.ReadFirst = []string{"The owner changed the goal's course. Objective now: " + cutRunes(firstLine(g.Objective, titleMax), titleMax)}
@@ -161,7 +167,7 @@ func (r *Reader) Decide(c Caller) (_ *Decision, err error) {
 
 // textMost is how many bytes of people's text an answer may hold, so that the
 // whole stays under 4 KiB with the longest ids.
-const textMost = 1500
+const textMost = 1200
 
 // fit shortens texts when together they would make the answer too long. What is
 // cut can be read in full where it stands.
@@ -298,6 +304,10 @@ func (s *situation) look() {
 	if s.stopped = listOfBlocks(lane) == ListBlocked; s.stopped {
 		return // somebody said no to all of it: there is nothing to look for
 	}
+	if s.mode == watchesOnly {
+		s.othersWork()
+		return
+	}
 	for _, id := range r.list(s.g.ID, ListHeld, s.agent, listMax) {
 		if c := r.Claim(s.g.ID, id); c.Holds(r.steady) && c.Agent == s.agent {
 			s.consider(id, "current_agent_claimed_todo")
@@ -325,9 +335,6 @@ func (s *situation) look() {
 	}
 	if s.free == nil && s.gated == nil {
 		s.othersWork()
-	}
-	if s.mode == "monitor_only" {
-		s.free, s.gated, s.unable = nil, nil, nil
 	}
 }
 

@@ -73,7 +73,7 @@ func (s *situation) bridge(d *Decision) {
 }
 
 func (s *situation) soon(reason string) Hint {
-	return Hint{Action: "run_now", Cadence: "active_work", NextWake: s.r.now + 3*minuteMS, RRule: "FREQ=MINUTELY;INTERVAL=3", Reason: reason}
+	return Hint{Action: "run_now", Cadence: "active_work", NextWake: nextLook(s.r, s.g.ID), Reason: reason}
 }
 
 // ownerHeld capabilities are given by people only.
@@ -226,13 +226,13 @@ func (s *situation) deliverTodo(d *Decision) {
 		append([]string{"refresh-state", "--delivery-outcome", "outcome_progress"}, turn...),
 		append([]string{"quota", "spend-slot", "--execute"}, turn...),
 	}
-	d.Scheduler = Hint{Action: "run_now", Cadence: "active_work", NextWake: s.r.now + 3*minuteMS, RRule: "FREQ=MINUTELY;INTERVAL=3", Reason: "work is in progress"}
+	d.Scheduler = Hint{Action: "run_now", Cadence: "active_work", NextWake: nextLook(s.r, s.g.ID), Reason: "work is in progress"}
 }
 
 func (s *situation) othersOnly() bool { return s.other != "" }
 
 func (s *situation) waitForOthers(d *Decision) {
-	s.wait(d, "only others hold or may do the work", "backoff_until_reassigned", "agent_scope_wait", s.r.now+10*minuteMS)
+	s.wait(d, "only others hold or may do the work", "backoff_until_reassigned", "agent_scope_wait", nextLook(s.r, s.g.ID))
 }
 
 func (s *situation) wait(d *Decision, reason, action, cadence string, wake int64) {
@@ -243,22 +243,17 @@ func (s *situation) wait(d *Decision, reason, action, cadence string, wake int64
 }
 
 func (s *situation) later() bool {
-	return s.stopped || s.counts.Open > 0 || s.counts.Deferred > 0 || s.counts.Asks > 0 || s.counts.Monitors > 0 && s.monitorsLive()
+	return s.stopped || s.mode == watchesOnly || s.counts.Open > 0 || s.counts.Deferred > 0 || s.counts.Asks > 0 || s.counts.Monitors > 0 && s.monitorsLive()
 }
 
 func (s *situation) waitForTime(d *Decision) {
-	wake := s.r.now + 60*minuteMS
-	for _, v := range s.r.List(s.g.ID, ListMonitor, "", 1) {
-		if v.Watch.NextDue > s.r.now {
-			wake = min(wake, max(v.Watch.NextDue, s.r.now+15*minuteMS))
-		}
-	}
+	wake := nextLook(s.r, s.g.ID)
 	if s.stopped {
-		s.wait(d, "this lane was stopped by the decision of "+s.codes(s.lane), "backoff_until_state_change", "quiet_wait", s.r.now+60*minuteMS)
+		s.wait(d, "this lane was stopped by the decision of "+s.codes(s.lane), "backoff_until_state_change", "quiet_wait", 0)
 		return
 	}
-	if at := s.r.nextDate(s.g.ID); at > 0 {
-		wake = min(wake, at)
+	if at := s.r.nextDate(s.g.ID); at > 0 && (wake == 0 || at < wake) {
+		wake = at
 	}
 	s.wait(d, "only watches, parked or dependent todos and decided ones are left", "backoff_until_material_transition", "monitor_wait", wake)
 }
@@ -274,7 +269,7 @@ func (s *situation) plan(d *Decision) {
 	d.Contract.User.Notify = "DONT_NOTIFY"
 	d.Contract.Agent.Instruction = "Plan: add the next todos, open a gate if a person must decide, or complete with --no-follow-up."
 	d.Contract.CLI.Next = [][]string{{"todo", "add", "--goal-id", s.g.ID, "--agent-id", s.agent, "--text", "TEXT"}}
-	d.Scheduler = Hint{Action: "run_now", Cadence: "active_work", NextWake: s.r.now + 3*minuteMS, RRule: "FREQ=MINUTELY;INTERVAL=3", Reason: d.Reason}
+	d.Scheduler = Hint{Action: "run_now", Cadence: "active_work", NextWake: nextLook(s.r, s.g.ID), Reason: d.Reason}
 }
 
 func (s *situation) terminal(d *Decision) {

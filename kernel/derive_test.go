@@ -192,7 +192,7 @@ func (s *rows) derived() map[string]string {
 		d[at], d[key("pl", t.Goal, t.ID)] = "", at
 	}
 	for _, c := range s.claims {
-		if c.Agent != "" {
+		if c.Agent != "" && !c.Hold {
 			d[key("cx", c.Goal, hexTime(c.Until), c.Todo)] = c.Agent
 		}
 	}
@@ -393,7 +393,7 @@ func (s *rows) checkPayments(steady int64) error {
 
 // held says who effectively holds a todo; an expired lease is spared a minute.
 func (s *rows) held(t *kernel.Todo, steady int64) string {
-	if c := s.claims[t.ID]; c != nil && c.Agent != "" && steady <= c.Until+60_000 {
+	if c := s.claims[t.ID]; c != nil && c.Agent != "" && (c.Hold || steady <= c.Until+60_000) {
 		return c.Agent
 	}
 	return ""
@@ -406,6 +406,7 @@ func (s *rows) verdict(goal *kernel.Goal, c kernel.Caller, steady, now int64) (r
 		return "R01", ""
 	}
 	agent := c.Agent
+	watches := slices.ContainsFunc(s.agents[goal.ID], func(a *kernel.Agent) bool { return a.ID == agent && a.Mode == "monitor_only" })
 	spent, _, reserved := s.allowance(goal, agent, steady)
 	slot := goal.Allowed-spent-reserved >= 1
 	owes := slices.ContainsFunc(s.owed, func(v *kernel.Owed) bool { return v.Goal == goal.ID && v.Agent == agent })
@@ -456,6 +457,11 @@ func (s *rows) verdict(goal *kernel.Goal, c kernel.Caller, steady, now int64) (r
 		if t.Class != "work" || t.Status != "open" && !passed(t, now) {
 			continue
 		}
+		if watches { // it takes no work; what there is, others do
+			list := s.list(t)
+			others = others || list == "ready" || list == "gated" || list == "held" && s.holder(t) != agent
+			continue
+		}
 		holder, blocks := s.holder(t), s.blocks(t)
 		foreign := holder != "" && holder != agent
 		mine := slices.Contains(t.Excluded, agent)
@@ -490,7 +496,7 @@ func (s *rows) verdict(goal *kernel.Goal, c kernel.Caller, steady, now int64) (r
 		return "R12", free.ID
 	case others:
 		return "R13", ""
-	case later:
+	case later, watches:
 		return "R14", ""
 	case len(s.order) == 0 || !s.any(goal.ID) || s.lastEnd[goal.ID] == "" || s.lastEnd[goal.ID] == "active_goal":
 		if len(lanes) > 0 {

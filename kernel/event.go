@@ -29,6 +29,7 @@ type Event struct {
 	Base        *Base        `json:"base,omitempty"`
 	Role        *Role        `json:"role,omitempty"`
 	Binding     *Binding     `json:"binding,omitempty"`
+	Cadence     *Cadence     `json:"cadence,omitempty"`
 	Owed        *Owed        `json:"owed,omitempty"`
 	Replan      *Obligation  `json:"replan,omitempty"`
 }
@@ -83,6 +84,8 @@ const (
 	FallbackChosen     = "fallback_chosen" // audit: a turn went past open gates
 	StatePruned        = "state_pruned"    // old receipts and turns were forgotten
 	StateCompacted     = "state_compacted" // the journal starts at a snapshot
+	CadenceChanged     = "cadence_changed" // how often to wake an agent
+	CadenceAcked       = "cadence_acked"
 	AnswerOwed         = "answer_owed"
 	AnswerSettled      = "answer_settled"
 	ReplanOwed         = "replan_owed"

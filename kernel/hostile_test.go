@@ -106,6 +106,11 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 		return &kernel.Refresh{Goal: "site", Agent: "ann", Turn: "t1", Todo: o.held, Evidence: []kernel.EvidenceArg{{Summary: "s"}}}, cli()
 	case "quota.spend":
 		return &kernel.SpendSlot{Goal: "site", Agent: "ann", Turn: "t1"}, cli()
+	case "todo.hold":
+		return &kernel.HoldTodo{Goal: "site", Todo: o.free, Person: "owner", Note: "mine"}, owner()
+	case "schedule.ack":
+		h := o.decide("bob").Scheduler
+		return &kernel.AckSchedule{Goal: "site", Agent: "bob", RRule: h.RRule, Token: h.Token}, cli()
 	case "answer.owe":
 		return &kernel.OweAnswer{Goal: "site", Agent: "bob", ID: "m1", Kind: "inbox", From: "Wei"}, bot()
 	case "answer.settle":

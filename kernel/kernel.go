@@ -364,7 +364,7 @@ func planRev(cmd Command, events []Event) string {
 func dropVolatile(v any) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, k := range []string{"at", "at_steady", "created", "updated", "since", "until_steady", "opened", "closed", "seen", "observed_at", "next_due", "last_checked", "unchanged_since",
+		for _, k := range []string{"at", "at_steady", "created", "updated", "since", "until_steady", "opened", "closed", "seen", "observed_at", "next_due", "last_checked", "unchanged_since", "step", "step",
 			"seq", "order", "code", "writeback"} {
 			delete(v, k)
 		}

@@ -37,6 +37,8 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"role":        m.role,
 		"bind":        m.bind,
 		"owe":         m.owe,
+		"hold":        m.hold,
+		"schedule":    m.schedule,
 		"replan":      m.replan,
 		"stuck":       m.stuck,
 	}
@@ -419,6 +421,9 @@ func (m *machine) goalVerb(t *rapid.T) {
 	case 5:
 		course := rapid.SampledFrom([]string{"Ship the page", "Ship it twice"}).Draw(t, "objective")
 		m.try(t, &kernel.ConfigureGoal{Goal: "site", Objective: &course}, m.by(t, kernel.ByOwner))
+	case 9:
+		mode := rapid.SampledFrom([]string{"monitor_only", "active"}).Draw(t, "mode")
+		m.try(t, &kernel.ConfigureGoal{Goal: "site", Agent: m.agentOf(t), Mode: mode}, m.by(t, kernel.ByOwner))
 	case 0:
 		m.try(t, &kernel.CloseGoal{Goal: "blog", Outcome: "done with it"}, m.by(t, kernel.ByOwner))
 	case 1, 2, 3:

@@ -44,6 +44,8 @@ func (s *rows) claimable(c *kernel.ClaimTodo, steady, now int64) string {
 		return "no member"
 	case v.Status != "open" && !passed(v, now) || v.Class == "ask":
 		return "not open work"
+	case v.Class == "work" && slices.ContainsFunc(s.agents[c.Goal], func(a *kernel.Agent) bool { return a.ID == c.Agent && a.Mode == "monitor_only" }):
+		return "only watches"
 	case slices.Contains(v.Excluded, c.Agent):
 		return "excluded"
 	case s.held(v, steady) != "" && s.held(v, steady) != c.Agent:

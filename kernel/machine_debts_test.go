@@ -346,3 +346,16 @@ func treeOf(w *kernel.Workspace) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])[:16]
 }
+
+// hold takes a todo for a person, or gives it back.
+func (m *machine) hold(t *rapid.T) {
+	c := &kernel.HoldTodo{Goal: "site", Todo: m.openTodoOf(t), Person: "owner", Release: rapid.Bool().Draw(t, "give back")}
+	m.try(t, c, m.by(t, kernel.ByOwner, kernel.ByOwner, kernel.ByCLI))
+}
+
+// schedule acknowledges some advice.
+func (m *machine) schedule(t *rapid.T) {
+	a := m.agentOf(t)
+	every := rapid.SampledFrom([]string{"3", "6", "10", "15", "30"}).Draw(t, "minutes")
+	m.try(t, &kernel.AckSchedule{Goal: "site", Agent: a, RRule: "FREQ=MINUTELY;INTERVAL=" + every}, m.by(t, kernel.ByCLI))
+}

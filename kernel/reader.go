@@ -45,6 +45,7 @@ const (
 	tblReplan    = "ob" // goal, agent, obligation
 	tblReplanDue = "oo" // goal, agent, since, obligation: open ones
 	tblTree      = "tr" // goal, working tree, agent, session
+	tblCadence   = "sc" // goal, agent: how often to wake it
 	tblStall     = "np" // goal, todo, agent -> turns without progress in a row
 	tblPace      = "rn" // goal, agent -> accountable runs since the last review
 	tblRun       = "w"  // goal, seq
@@ -375,5 +376,5 @@ func (r *Reader) lastParts(rg store.Range) []string {
 // Holds says whether a claim is effective at a steady time. Within the grace an
 // expired claim is still its holder's, but nobody is refused because of it.
 func (c *Claim) Holds(steady int64) bool {
-	return c != nil && c.Agent != "" && steady <= c.Until+graceMS
+	return c != nil && c.Agent != "" && (c.Hold || steady <= c.Until+graceMS)
 }

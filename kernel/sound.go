@@ -74,5 +74,5 @@ func (e *Event) sound() bool {
 		(e.Reservation == nil || e.Reservation.sound()) && (e.Pruned == nil || e.Pruned.sound()) && (e.Base == nil || e.Base.sound()) && (e.Spend == nil || e.Spend.sound()) && (e.Person == nil || e.Person.sound()) &&
 		(e.Grant == nil || e.Grant.sound()) && (e.Principal == nil || e.Principal.sound()) && (e.LinkCode == nil || e.LinkCode.sound()) &&
 		(e.Role == nil || e.Role.sound()) && (e.Binding == nil || e.Binding.sound()) &&
-		(e.Owed == nil || e.Owed.sound()) && (e.Replan == nil || e.Replan.sound())
+		(e.Cadence == nil || e.Cadence.sound()) && (e.Owed == nil || e.Owed.sound()) && (e.Replan == nil || e.Replan.sound())
 }

@@ -103,6 +103,9 @@ func (t *tables) apply(e *Event) {
 		t.put(v, tblBase)
 	}
 	applyPeople(t, e)
+	if v := e.Cadence; v != nil {
+		t.put(v, tblCadence, v.Goal, v.Agent)
+	}
 	if v := e.Owed; v != nil {
 		applyOwed(t, v)
 	}
@@ -237,7 +240,9 @@ func (t *tables) applyClaim(v *Claim) {
 		for _, gate := range t.lastParts(store.Under(backMax, tblFreed, v.Goal, v.Todo)) {
 			t.mark("used", tblFreed, v.Goal, v.Todo, gate)
 		}
-		t.mark(v.Agent, tblClaimEnd, v.Goal, store.I64(v.Until), v.Todo)
+		if !v.Hold {
+			t.mark(v.Agent, tblClaimEnd, v.Goal, store.I64(v.Until), v.Todo)
+		}
 	}
 	t.place(v.Goal, v.Todo)
 }

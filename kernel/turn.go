@@ -62,6 +62,11 @@ func (c *OpenTurn) decide(r *reader, e *env) (*decided, error) {
 		}
 	}
 	out.events = append(out.events, turnEvent)
+	if n := d.cadence; n != nil {
+		if old := get[Cadence](r, tblCadence, d.Goal, d.Agent); old == nil || *old != *n {
+			out.events = append(out.events, Event{Type: CadenceChanged, Goal: d.Goal, Subject: d.Agent, Cadence: n})
+		}
+	}
 	if d.told {
 		a := *get[Agent](r, tblAgent, d.Goal, d.Agent)
 		a.Course, a.Revision = r.Goal(d.Goal).Course, a.Revision+1

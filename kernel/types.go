@@ -160,6 +160,8 @@ type Claim struct {
 	LeaseMS    int64  `json:"lease_ms,omitempty"`
 	Session    string `json:"session,omitempty"`
 	Since      int64  `json:"since,omitempty"`
+	// Hold is a person's claim: no lease, no deadline.
+	Hold bool `json:"hold,omitempty"`
 }
 
 // Gate states and option outcomes.

@@ -16,7 +16,8 @@ type world struct {
 	k   *kernel.Kernel
 	now int64
 	// boot is the time since boot; it moves with now unless a test says otherwise.
-	boot int64
+	boot  int64
+	turns int // opened by wakes
 }
 
 func (w *world) Boot() (string, int64) { return "boot-1", w.boot }

@@ -18,10 +18,12 @@ type Todo struct {
 	Status string `json:"status"`
 	// StateOf is ours: ready, claimed, gated, blocked, waiting, deferred,
 	// watching, asked, done, superseded.
-	StateOf    string           `json:"state_of"`
-	ClaimedBy  string           `json:"claimed_by,omitempty"`
-	ClaimUntil int64            `json:"claim_until,omitempty"`
-	ClaimSince int64            `json:"claim_since,omitempty"`
+	StateOf    string `json:"state_of"`
+	ClaimedBy  string `json:"claimed_by,omitempty"`
+	ClaimUntil int64  `json:"claim_until,omitempty"`
+	ClaimSince int64  `json:"claim_since,omitempty"`
+	// Hold says that a person holds it, without a deadline.
+	Hold       bool             `json:"hold,omitempty"`
 	BlockedBy  []GateRef        `json:"blocked_by,omitempty"`
 	WaitsFor   []string         `json:"waits_for,omitempty"`
 	After      []string         `json:"after,omitempty"`
@@ -84,7 +86,10 @@ func TodoOf(r *kernel.Reader, v *kernel.Todo) Todo {
 		WaitsFor: r.WaitsFor(v.Goal, v.ID), Evidence: evidenceList(r, v.Goal, v.Evidence),
 	}
 	if c := r.Claim(v.Goal, v.ID); c.Holds(r.Steady()) {
-		t.ClaimedBy, t.ClaimUntil, t.ClaimSince = c.Agent, r.Wall(c.Until), c.Since
+		t.ClaimedBy, t.ClaimSince, t.Hold = c.Agent, c.Since, c.Hold
+		if !c.Hold {
+			t.ClaimUntil = r.Wall(c.Until)
+		}
 	}
 	said := false
 	for id, state := range r.Blocks(v.Goal, v.ID) {

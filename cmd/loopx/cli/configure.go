@@ -24,6 +24,7 @@ func configure(a *app, use string) *cobra.Command {
 	var title, objective, repo string
 	var write, nonGoals, policy []string
 	var allowed int
+	var compute float64
 	var set *pflag.FlagSet
 	c := &kernel.ConfigureGoal{}
 	return a.verbOf(use, "show or change a goal's settings (a change is shown; --execute makes it): an owner's act", func(f *pflag.FlagSet) {
@@ -37,6 +38,7 @@ func configure(a *app, use string) *cobra.Command {
 		f.StringArrayVar(&write, "write-scope", nil, "path glob it may write (again for more; replaces all)")
 		f.StringArrayVar(&nonGoals, "non-goal", nil, "what is not wanted (again for more; replaces all)")
 		f.IntVar(&allowed, "allowed-slots", 0, "slots in 24 h; 0 pauses")
+		f.Float64Var(&compute, "quota-compute", 1, "the same as a share of 1440 slots, 0 to 1; 0 pauses")
 		f.StringVar(&c.Language, "language", "", "en or zh")
 		f.StringVar(&c.Visibility, "visibility", "", "private, group or public")
 		f.StringVar(&c.Handoff, "handoff", "", "soft, or strict: each write shows its lease")
@@ -79,6 +81,16 @@ func configure(a *app, use string) *cobra.Command {
 				return err
 			}
 			c.Ask = &ask
+		}
+		if given("quota-compute") {
+			n, err := slotsOf(compute)
+			if err != nil {
+				return err
+			}
+			if c.Allowed != nil && *c.Allowed != n {
+				return kernel.Errorf(kernel.Invalid, "usage", "--quota-compute and --allowed-slots say different things")
+			}
+			c.Allowed = &n
 		}
 		for _, name := range []string{"language", "visibility", "handoff", "mode", "limit"} {
 			given(name)

@@ -13,7 +13,7 @@ import (
 )
 
 func quotaCmd(a *app) *cobra.Command {
-	return noun("quota", quotaShouldRun(a), quotaSpend(a), quotaVoid(a), quotaMonitorPoll(a), quotaStatus(a))
+	return noun("quota", quotaShouldRun(a), quotaSpend(a), quotaVoid(a), quotaMonitorPoll(a), quotaStatus(a), quotaPlan(a), quotaAck(a))
 }
 
 // turnArgs are the flags of the verbs that ask for a turn.

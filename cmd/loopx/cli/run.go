@@ -96,7 +96,7 @@ func verbs() []verb {
 		{"bind", decide, "bind conversations to goals: set, remove, confirm, list, show", bindCmd},
 		{"person", decide, "list people and change their settings", personCmd},
 		{"tick", turn, "open a turn and claim its todo in one step", tickCmd},
-		{"quota", turn, "should-run, spend-slot, status, monitor-poll", quotaCmd},
+		{"quota", turn, "should-run, spend-slot, status, plan, monitor-poll", quotaCmd},
 		{"wait", turn, "return when a gate is answered, or an agent should run", waitCmd},
 		{"refresh-state", turn, "write a turn's outcome back", refreshCmd},
 		{"turn", turn, "commit a turn in one step, show one", turnCmd},

@@ -48,14 +48,23 @@ func (t *todoRef) actor() (string, error) {
 func todoClaim(a *app) *cobra.Command {
 	var t todoRef
 	var lease, session, note string
+	var hold bool
 	return a.verbOf("claim", "take a todo as a lease", func(f *pflag.FlagSet) {
 		a.todoFlags(f, &t)
-		f.StringVar(&t.claimer, "claimed-by", "", "the same as --agent-id")
+		f.StringVar(&t.claimer, "claimed-by", "", "the same as --agent-id; with --hold person:ID")
+		f.BoolVar(&hold, "hold", false, "a person takes it, without a deadline: an owner's act")
+		a.ownerFlags(f)
 		f.StringVar(&lease, "lease", "", "how long, 1m to 24h (default 45m)")
 		a.envFlag(f, &session, "session", "LOOPX_SESSION", "session it is taken in (else LOOPX_SESSION)")
 		f.StringVar(&note, "note", "", "note")
 		a.acceptUnused(f, todoFlags)
 	}, func() error {
+		if p := kernel.PersonOf(t.claimer); p != "" || hold {
+			if p == "" || !hold || lease != "" {
+				return kernel.Errorf(kernel.Invalid, "bad_hold", "a person takes a todo with --claimed-by person:ID --hold, and without --lease").Try("loopx todo claim --goal-id %s --todo-id %s --claimed-by person:owner --hold", show(t.goal, 64), show(t.todo, 80))
+			}
+			return holdTodo(a, t.goal, t.todo, p, note, false)
+		}
 		agent, err := t.actor()
 		if err != nil {
 			return err
@@ -81,8 +90,8 @@ func todoUpdate(a *app) *cobra.Command {
 	c := &kernel.UpdateTodo{}
 	return a.verbOf("update", "note progress, change, park, reopen, or give the claim back", func(f *pflag.FlagSet) {
 		a.todoFlags(f, &t)
-		f.StringVar(&t.claimer, "claimed-by", "", "")
-		_ = f.MarkHidden("claimed-by")
+		f.StringVar(&t.claimer, "claimed-by", "", "person:ID with --clear-claim: that person's hold is given back")
+		a.ownerFlags(f)
 		f.StringVar(&text, "text", "", "new text: its first line is the title")
 		f.StringVar(&note, "note", "", "note")
 		f.StringVar(&reason, "reason", "", "the same as --note")
@@ -93,6 +102,9 @@ func todoUpdate(a *app) *cobra.Command {
 		f.StringArrayVar(&proof, "evidence", nil, "proof, for example check:TEXT; may be repeated")
 		a.acceptUnused(f, todoFlags)
 	}, func() error {
+		if p := kernel.PersonOf(t.claimer); p != "" && c.ClearClaim {
+			return holdTodo(a, t.goal, t.todo, p, note, true)
+		}
 		if t.claimer != "" && t.claimer != t.agent {
 			return kernel.Errorf(kernel.Invalid, "use_transfer", "an update does not hand a todo to another agent").
 				Try("loopx todo transfer --goal-id %s --todo-id %s --to %s", show(t.goal, 64), show(t.todo, 80), show(t.claimer, 80))
@@ -231,7 +243,9 @@ func (a *app) showTodo(goal, id string) error {
 				rows = append(rows, []string{name, value})
 			}
 		}
-		if v.ClaimedBy != "" {
+		if v.Hold {
+			add("Held by", v.ClaimedBy)
+		} else if v.ClaimedBy != "" {
 			add("Held by", fmt.Sprintf("%s until %s", v.ClaimedBy, a.clock(v.ClaimUntil)))
 		}
 		for _, g := range v.BlockedBy {
