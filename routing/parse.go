@@ -42,10 +42,10 @@ func Parse(text string, lang ...string) Intent {
 	if len(text) > MaxText || !utf8.ValidString(text) {
 		return Intent{}
 	}
-	if code := linkCode(strings.TrimSpace(text)); code != "" {
+	t, w := strings.TrimSpace(afterQuotes(text)), wordsOf(lang)
+	if code := linkCode(t); code != "" {
 		return Intent{Code: code}
 	}
-	t, w := strings.TrimSpace(afterQuotes(text)), wordsOf(lang)
 	if in, ok := w.slash(t); ok {
 		return in
 	}

@@ -68,7 +68,7 @@ type decision struct {
 	late bool          // history, or pushed too late to mean now
 
 	linked    bool
-	empty     bool // neither words nor attachments
+	empty     bool // neither words besides mentions nor attachments
 	addressed bool // by a mention, a verified reply or a slash command
 	mentioned bool // the same without replies: what a stranger's notice needs
 	underGate bool // a reply to a gate's card, or in its thread
@@ -87,7 +87,7 @@ func newDecision(e chat.Event, f Facts) *decision {
 	// a message without one could be of any age.
 	d.late = f.History || f.Now == 0 || e.At < f.Now-MaxLate && (e.At != 0 || e.Kind == chat.MessageSent)
 	d.linked = d.kind == chat.Human && f.Sender.State == Linked && f.Sender.Person != ""
-	d.empty = d.said.text == "" && len(e.Message.Attachments) == 0
+	d.empty = d.said.bare == "" && len(e.Message.Attachments) == 0
 	d.parse()
 	d.mentioned = d.said.mentioned || e.Kind == chat.CommandSent
 	d.underGate = f.Reply.Gate != "" || f.Thread.Gate != ""
@@ -99,8 +99,8 @@ func newDecision(e chat.Event, f Facts) *decision {
 func (d *decision) parse() {
 	d.in = Parse(d.said.words)
 	if d.in.Command == "" && d.in.Code == "" && d.in.Answer.Word == "" && d.said.bare != d.said.words {
-		if a := Parse(d.said.bare).Answer; a.Word != "" {
-			d.in = Intent{Answer: a}
+		if in := Parse(d.said.bare); in.Code != "" || in.Answer.Word != "" {
+			d.in = Intent{Code: in.Code, Answer: in.Answer}
 		}
 	}
 	if d.in.Args.User != "" && !lists(d.e.Message, d.in.Args.User) {
