@@ -131,7 +131,14 @@ type said struct {
 // plain, so that no typed id passes for a mention.
 func read(m *chat.Message) said {
 	t := m.Text
-	if len(m.Mentions) == 0 || len(t) > MaxText {
+	if len(t) > MaxText { // as much as is kept of a message
+		n := MaxText
+		for n > 0 && !utf8.RuneStart(t[n]) {
+			n--
+		}
+		t = t[:n]
+	}
+	if len(m.Mentions) == 0 {
 		t = strings.TrimSpace(t)
 		return said{text: t, words: t, bare: t}
 	}

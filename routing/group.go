@@ -81,10 +81,10 @@ func (d grouped) plain() Verdict {
 	switch {
 	case d.one == nil:
 		return Verdict{Reason: d.reason}
-	case d.underGate:
-		return Verdict{Reason: ReasonUnderGate}
 	case d.late:
 		return Verdict{Reason: ReasonLate}
+	case d.underGate:
+		return Verdict{Reason: ReasonUnderGate}
 	}
 	return Verdict{Reason: ReasonPlain}
 }

@@ -200,6 +200,8 @@ func stage(r *rand.Rand, s *scene) (chat.Event, Facts) {
 		text, m.Mentions = "> "+at+" do it\n"+text, []chat.Mention{self}
 	case typedMention:
 		text += " " + at
+	case disguisedMention:
+		text, m.Mentions = text+" "+at+" said `"+at+"`", []chat.Mention{self}
 	case allMention:
 		text, m.Mentions = "@here "+text, []chat.Mention{{ID: "here", All: true}}
 	case otherMention:
@@ -259,11 +261,11 @@ func stage(r *rand.Rand, s *scene) (chat.Event, Facts) {
 // settle is the ground truth about words: where a mention leaves more in the text
 // than the command, the command is no whole message any more.
 func (s *scene) settle() {
-	if s.text == nothing && (s.mention == codeMention || s.mention == fenceMention || s.mention == quoteMention || s.mention == typedMention) {
+	if s.text == nothing && (s.mention == codeMention || s.mention == fenceMention || s.mention == quoteMention || s.mention == typedMention || s.mention == disguisedMention) {
 		s.text = talk // the text is what is left: code, a quote, plain characters
 	}
 	switch s.mention {
-	case codeMention, fenceMention, typedMention:
+	case codeMention, fenceMention, typedMention, disguisedMention:
 		switch s.text { // something stands behind the word, so it is talk
 		case viewWord, plainYes, linking: // also a code inside more words is none
 			s.text = sentence

@@ -49,10 +49,11 @@ type mentionKind int
 const (
 	noMention mentionKind = iota
 	realMention
-	codeMention  // in backticks
-	fenceMention // in a fence
-	quoteMention // in a quoted line
-	typedMention // the characters of the id, listed by nobody
+	codeMention      // in backticks
+	fenceMention     // in a fence
+	quoteMention     // in a quoted line
+	typedMention     // the characters of the id, listed by nobody
+	disguisedMention // in code, beside the typed characters
 	allMention
 	otherMention // somebody else
 	bothMention  // everybody and the bot
