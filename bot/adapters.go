@@ -33,7 +33,7 @@ func newAdapter(c ConnectionConfig, getenv func(string) string, private func() [
 		if bot, err = token("bot token", c.BotTokenEnv, c.BotTokenFile); err != nil {
 			return nil, err
 		}
-		a, err = slack.New(slack.Config{Name: c.Name, AppToken: app, SigningSecret: signing, BotToken: bot, BaseURL: c.BaseURL, Sim: sim, Logger: log})
+		a, err = slack.New(slack.Config{Name: c.Name, AppToken: app, SigningSecret: signing, BotToken: bot, Conversations: private, BaseURL: c.BaseURL, Sim: sim, Logger: log})
 	case chat.Discord:
 		var bot chat.Secret
 		if bot, err = token("bot token", c.BotTokenEnv, c.BotTokenFile); err != nil {
@@ -54,7 +54,7 @@ func newAdapter(c ConnectionConfig, getenv func(string) string, private func() [
 			return nil, err
 		}
 		a, err = lark.New(lark.Config{
-			Name: c.Name, AppID: c.AppID, AppSecret: app, EncryptKey: key, VerificationToken: word,
+			Name: c.Name, AppID: c.AppID, AppSecret: app, EncryptKey: key, VerificationToken: word, Conversations: private,
 			Domain: lark.Domain(c.Domain), BaseURL: c.BaseURL, Sim: sim, Logger: log,
 		})
 	}

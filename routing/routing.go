@@ -85,7 +85,7 @@ func newDecision(e chat.Event, f Facts) *decision {
 	}
 	// A slash command without a time comes with a trigger that lives for seconds;
 	// a message without one could be of any age.
-	d.late = f.History || f.Now == 0 || e.At < f.Now-MaxLate && (e.At != 0 || e.Kind == chat.MessageSent)
+	d.late = e.History || f.History || f.Now == 0 || e.At < f.Now-MaxLate && (e.At != 0 || e.Kind == chat.MessageSent)
 	d.linked = d.kind == chat.Human && f.Sender.State == Linked && f.Sender.Person != ""
 	d.empty = d.said.bare == "" && len(e.Message.Attachments) == 0
 	d.parse()

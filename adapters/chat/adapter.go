@@ -84,6 +84,7 @@ type Caps struct {
 	AckCard  bool     `json:"ack_card"`  // the acknowledgement can carry a card
 	Forms    bool     `json:"forms"`     // text input with a press
 	Threads  bool     `json:"threads"`   // a conversation has threads
+	CatchUp  bool     `json:"catch_up"`  // what was said while nobody listened is fetched
 	AckIn    Duration `json:"ack_in"`    // deadline of an acknowledgement
 	TextMax  int      `json:"text_max"`  // characters in one text message
 	CardMax  int      `json:"card_max"`  // bytes of one rendered card

@@ -79,6 +79,9 @@ type Event struct {
 	At      int64    `json:"at"` // the provider's time, UTC ms; 0 when it gives none
 	Message *Message `json:"message,omitempty"`
 	Press   *Press   `json:"press,omitempty"`
+	// History says that the message was fetched after a gap and not pushed: it
+	// was said while nobody listened.
+	History bool `json:"history,omitempty"`
 	// Attempt counts redeliveries as the platform reports them; 0 is the first.
 	Attempt int `json:"attempt,omitempty"`
 }

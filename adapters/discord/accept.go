@@ -107,7 +107,7 @@ func (in *intake) store(ctx context.Context, e chat.Event) bool {
 	for ; ; e.Attempt++ {
 		answer, err := in.accept(ctx, e, time.Now().Add(in.cfg.Timing.Accept))
 		if err == nil {
-			in.heard.note(e)
+			in.note(e)
 			in.deliver(ctx, e, answer)
 			return true
 		}

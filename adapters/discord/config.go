@@ -135,7 +135,7 @@ type Adapter struct {
 	health *lane.Health
 	places *places
 	self   *self
-	heard  *heard
+	heard  lane.Heard
 
 	running atomic.Bool
 	frameAt atomic.Int64 // UTC ms of the last frame of the gateway
@@ -162,7 +162,6 @@ func New(cfg Config) (*Adapter, error) {
 	r := newREST(cfg)
 	a := &Adapter{
 		cfg: cfg, rest: r, places: newPlaces(r, t.Call), self: &self{connection: cfg.Name, rest: r, call: t.Call},
-		heard:  &heard{m: map[string]string{}},
 		pace:   lane.NewPacer(t.RetryMin, t.RetryMax, t.Stable),
 		health: lane.NewHealth(cfg.Clock),
 	}
@@ -172,7 +171,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Discord can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Discord, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true,
+		Platform: chat.Discord, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxContent, CardMax: maxAllText, MaxWrite: 60,
 	}
 }

@@ -2,8 +2,7 @@ package discord
 
 import (
 	"context"
-	"errors"
-	"sync"
+	"strconv"
 
 	dg "github.com/bwmarrin/discordgo"
 
@@ -11,91 +10,38 @@ import (
 	"loopx/adapters/lane"
 )
 
-// maxHeard bounds the conversations whose newest message is remembered.
-const maxHeard = 1024
-
-// heard remembers the newest message that is stored of each conversation, over
-// all Runs of an adapter.
-type heard struct {
-	mu sync.Mutex
-	m  map[string]string
-}
-
-func (h *heard) note(e chat.Event) {
+// note remembers a stored message.
+func (in *intake) note(e chat.Event) {
 	if e.Kind != chat.MessageSent || e.Message == nil || !isID(e.Message.ID) {
 		return
 	}
-	channel := firstOf(e.Place.Thread, e.Place.Conversation)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	old, known := h.m[channel]
-	if !known && len(h.m) >= maxHeard {
-		return
+	if n, err := strconv.ParseInt(e.Message.ID, 10, 64); err == nil {
+		in.heard.Note(firstOf(e.Place.Thread, e.Place.Conversation), n)
 	}
-	if len(e.Message.ID) > len(old) || len(e.Message.ID) == len(old) && e.Message.ID > old {
-		h.m[channel] = e.Message.ID
-	}
-}
-
-func (h *heard) newest(conversation string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.m[conversation]
-}
-
-func (h *heard) conversations() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var out []string
-	for c := range h.m {
-		out = append(out, c)
-	}
-	return out
 }
 
 // patiently repeats a reading call that is only held up for the moment.
 func (in *intake) patiently(ctx context.Context, read func() error) error {
-	pause := in.cfg.Timing.RetryMin
-	for try := 1; ; try++ {
-		err := read()
-		e, ok := errors.AsType[*chat.Error](err)
-		if !ok || try == historyTries || e.Kind != chat.Temporary && e.Kind != chat.RateLimited {
-			return err
-		}
-		if lane.Pause(ctx, max(pause, e.After)) != nil {
-			return err
-		}
-		pause = min(2*pause, in.cfg.Timing.RetryMax)
-	}
+	return lane.Patiently(ctx, in.cfg.Timing.RetryMin, in.cfg.Timing.RetryMax, read)
 }
-
-// historyTries is how often a page of history is asked for.
-const historyTries = 8
 
 // catchUp queues the reading of what was said while no session was there, ahead
 // of everything the new one brings.
 func (in *intake) catchUp(dec decoder) {
-	list := in.heard.conversations()
-	if in.cfg.Conversations != nil {
-		for _, c := range in.cfg.Conversations() {
-			if isID(c) {
-				list = append(list, c)
-			}
-		}
-	}
-	seen := map[string]bool{}
-	for _, c := range list {
-		if !seen[c] && !in.put(item{catch: c, reader: dec}) {
+	for _, c := range in.heard.Past(in.cfg.Conversations) {
+		if isID(c) && !in.put(item{catch: c, reader: dec}) {
 			in.counts.Add("refused:full")
 		}
-		seen[c] = true
 	}
 }
 
 // readHistory delivers what stands in a conversation after the last message that
 // is known to be stored. Edits and presses of that time are nowhere to be had.
 func (in *intake) readHistory(ctx context.Context, dec decoder, conversation string) {
-	after := firstOf(in.heard.newest(conversation), idAt(in.cfg.Clock().Add(-in.cfg.Timing.CatchUp)))
+	after := idAt(in.cfg.Clock().Add(-in.cfg.Timing.CatchUp))
+	if newest := strconv.FormatInt(in.heard.Newest(conversation), 10); len(newest) > len(after) || len(newest) == len(after) && newest > after {
+		after = newest
+	}
 	var c channel
 	err := in.patiently(ctx, func() (err error) { c, err = in.places.lookUp(ctx, conversation); return err })
 	for page := 0; err == nil && page < findPages; page++ {
@@ -110,7 +56,7 @@ func (in *intake) readHistory(ctx context.Context, dec decoder, conversation str
 				continue
 			}
 			e := d.events[0]
-			e.Place.Connection = in.cfg.Name
+			e.Place.Connection, e.History = in.cfg.Name, true
 			in.counts.Add("history:read")
 			if !in.store(ctx, e) {
 				return

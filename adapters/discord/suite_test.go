@@ -20,7 +20,10 @@ func TestSuite(t *testing.T) {
 func surface(t *testing.T) adaptertest.Surface {
 	s := sim.New(sim.Options{HeartbeatEvery: 40 * time.Millisecond})
 	t.Cleanup(s.Close)
-	a := newAdapter(t, s, func(c *discord.Config) { c.Timing.Call = 2 * time.Second })
+	var past []string
+	a := newAdapter(t, s, func(c *discord.Config) {
+		c.Timing.Call, c.Conversations = 2*time.Second, func() []string { return past }
+	})
 	place := func(c string) chat.Place { return chat.Place{Connection: "work", Conversation: c} }
 	act := func(sent sim.Sent, err error) (adaptertest.Act, error) {
 		return adaptertest.Act{ID: sent.ID, Acked: func() bool {
@@ -110,6 +113,7 @@ func surface(t *testing.T) adaptertest.Surface {
 			}
 			return out
 		},
+		Recall:     func() { past = []string{s.DM(sim.Ana), sim.General} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "messages.create", Kind: sim.FaultWriteHang}) },
 		BreakAuth:  func() { s.Revoke() },
 		Secrets:    []string{s.Token(), "simulated.bot-token"},

@@ -53,6 +53,10 @@ type Config struct {
 	// EncryptKey and VerificationToken, both or none, make Lark call us: Run keeps
 	// what ServeHTTP takes. The long connection needs neither.
 	EncryptKey, VerificationToken chat.Secret
+	// Conversations names the chats whose past is read after a start or a gap,
+	// beside those that were heard in since: Lark repeats an event for seven
+	// hours, and only to an app that had a connection. May be nil.
+	Conversations func() []string
 	// HTTPClient carries proxies and extra CAs, for the socket too when its
 	// transport is an *http.Transport. Redirects are never followed.
 	HTTPClient *http.Client
@@ -85,6 +89,9 @@ type Timing struct {
 	Settle time.Duration
 	// Parts is how long the parts of one event may take: 10 s.
 	Parts time.Duration
+	// CatchUp is how far back the past is read: 7 days. Gap is how long nobody
+	// must have listened for it: 30 s.
+	CatchUp, Gap time.Duration
 	// Check is how often the secret of a connection without a socket is tried: 5 min.
 	Check time.Duration
 }
@@ -100,6 +107,8 @@ func (t Timing) withDefaults() Timing {
 	def(&t.Pong, 10*time.Second)
 	def(&t.Settle, 200*time.Millisecond)
 	def(&t.Parts, 10*time.Second)
+	def(&t.CatchUp, 7*24*time.Hour)
+	def(&t.Gap, 30*time.Second)
 	def(&t.Check, 5*time.Minute)
 	return t
 }
@@ -161,6 +170,7 @@ type Adapter struct {
 	chats  *directory
 	sent   *ledger
 	busy   *pressing
+	heard  lane.Heard
 
 	running atomic.Bool
 	hook    atomic.Pointer[Webhook] // while Run serves requests
@@ -197,7 +207,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Lark can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Lark, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true,
+		Platform: chat.Lark, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxText, CardMax: maxContent, MaxWrite: maxWrite,
 	}
 }

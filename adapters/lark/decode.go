@@ -31,6 +31,8 @@ type decoded struct {
 	odd []string
 	// press says that somebody waits for the answer.
 	press bool
+	// tenant is the app's own.
+	tenant string
 }
 
 func ignore(reason string) decoded { return decoded{ignored: reason} }
@@ -68,6 +70,7 @@ func decode(payload []byte, card bool, id identity) (decoded, error) {
 	if err != nil {
 		return decoded{press: d.press}, fmt.Errorf("decoding %s: %w", lane.Word(o.Header.Type), err)
 	}
+	d.tenant = o.Header.TenantKey
 	if d.event != nil {
 		d.event.Place.Connection = id.connection
 		if d.event.ID = o.Header.EventID; d.event.ID == "" {
@@ -175,6 +178,12 @@ func decodeMessage(o outer, id identity) (decoded, error) {
 	if err := json.Unmarshal(o.Event, &b); err != nil {
 		return decoded{}, err
 	}
+	return messageEvent(b, o.Header.TenantKey, id)
+}
+
+// messageEvent reads a message; tenant is the app's own, empty where nobody
+// names it.
+func messageEvent(b messageBody, tenant string, id identity) (decoded, error) {
 	m := b.Message
 	if m.ID == "" || m.ChatID == "" {
 		return decoded{}, errors.New("a message without its id or its chat")
@@ -193,7 +202,7 @@ func decodeMessage(o outer, id identity) (decoded, error) {
 		Kind: chat.MessageSent, At: millis(m.Created), Private: m.ChatType == "p2p",
 		// Only a thread id is a topic; root and parent are what a quote answers (B37).
 		Place:   chat.Place{Conversation: m.ChatID, Thread: m.ThreadID},
-		Sender:  sender(b.Sender.ID.OpenID, b.Sender.Type, b.Sender.TenantKey, o.Header.TenantKey, id),
+		Sender:  sender(b.Sender.ID.OpenID, b.Sender.Type, b.Sender.TenantKey, tenant, id),
 		Message: &chat.Message{ID: m.ID, Parent: m.ParentID, Root: m.RootID, Text: text, Mentions: who.list, Attachments: attached},
 	}
 	return d, nil

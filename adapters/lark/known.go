@@ -29,6 +29,7 @@ type directory struct {
 	with    bounded[string] // person -> private chat
 	roots   bounded[string] // topic -> a message in it
 	names   bounded[named]
+	tenant  string // the app's own
 }
 
 type named struct {
@@ -45,6 +46,20 @@ func (d *directory) learnPrivate(chat, person string) {
 	if person != "" {
 		d.with.put(person, chat)
 	}
+}
+
+func (d *directory) learnTenant(tenant string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if tenant != "" {
+		d.tenant = tenant
+	}
+}
+
+func (d *directory) ownTenant() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.tenant
 }
 
 func (d *directory) learnKind(chat string, private bool) {

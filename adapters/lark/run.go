@@ -28,7 +28,7 @@ func (a *Adapter) Run(ctx context.Context, sink chat.Sink) error {
 
 	var err error
 	if a.cfg.EncryptKey.Empty() {
-		r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
+		r := newRunner(a, sink)
 		r.lanes = lane.New(func(it item) { r.accept(ctx, it) }, func(it item) int { return len(it.frame.Payload) + 512 })
 		err = r.loop(ctx)
 		r.side.Wait()
@@ -57,6 +57,7 @@ type item struct {
 	d     decoded
 	link  *link
 	came  time.Time
+	past  string // a conversation whose past is to be read instead
 }
 
 // runner is one Run.
@@ -66,6 +67,13 @@ type runner struct {
 	lanes *lane.Lanes[item]
 	side  sync.WaitGroup // notices and replies: never in the way of events
 	sem   chan struct{}
+	past  *past
+}
+
+func newRunner(a *Adapter, sink chat.Sink) *runner {
+	r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
+	r.past = &past{r: r}
+	return r
 }
 
 // loop connects again and again; it returns on a failure that no retry lifts.
@@ -88,6 +96,7 @@ func (r *runner) loop(ctx context.Context) error {
 		if e, ok := errors.AsType[*chat.Error](err); ok && e.Kind == chat.RateLimited {
 			r.pace.Hold(e.After)
 		}
+		r.past.away()
 		r.health.Set(chat.Retrying, err.Error(), fixOf(err))
 		r.counts.Add("connect:failed")
 		r.cfg.Logger.Warn("not connected to Lark", "error", err)
@@ -123,6 +132,11 @@ func (r *runner) connect(ctx context.Context) error {
 	r.pace.Opened()
 	r.health.Set(chat.Ready, "", "")
 	r.cfg.Logger.Info("connected to Lark")
+	for _, c := range r.past.conversations() { // ahead of all that this connection brings
+		if !r.lanes.Put(c, item{past: c}) {
+			r.counts.Add("refused:full")
+		}
+	}
 	err = l.read(ctx, func(f larkws.Frame, payload []byte) { r.take(l, f, payload) })
 	if ctx.Err() != nil {
 		r.lanes.Stop()
@@ -206,6 +220,7 @@ func (r *runner) take(l *link, f larkws.Frame, payload []byte) {
 
 // learn keeps what an event says beside its own meaning.
 func (r *runner) learn(d decoded) {
+	r.chats.learnTenant(d.tenant)
 	if d.private != "" {
 		r.chats.learnPrivate(d.private, d.with)
 	}
@@ -257,6 +272,10 @@ func (r *runner) aside(f func()) {
 
 // accept gives one event to the sink and acknowledges after it is stored.
 func (r *runner) accept(ctx context.Context, it item) {
+	if it.past != "" {
+		r.past.read(ctx, it.past)
+		return
+	}
 	if it.d.event == nil {
 		r.ack(it, 200, emptyFor(it.d))
 		return
@@ -291,6 +310,7 @@ func (r *runner) settle(ctx context.Context, d decoded) (code int, data []byte, 
 		}
 		return http.StatusInternalServerError, nil, end // Lark delivers again
 	}
+	r.note(e)
 	if e.Press != nil {
 		data, answer = r.pressAnswer(answer)
 	}

@@ -20,26 +20,33 @@ func TestSuite(t *testing.T) {
 func TestWebhookSuite(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Harness{
 		New: func(t *testing.T) adaptertest.Surface {
-			s := newSim(t, sim.Options{Redeliver: []time.Duration{0, 0, 0}})
+			s, past := newSim(t, sim.Options{Redeliver: []time.Duration{0, 0, 0}}), &recall{}
 			a := newAdapter(t, s, func(c *lark.Config) {
+				c.Conversations = past.conversations
 				c.EncryptKey, c.VerificationToken = chat.NewSecret(encryptKey), chat.NewSecret(s.VerificationToken())
 				c.Timing.Call, c.Timing.Check = 2*time.Second, 50*time.Millisecond
 			})
 			web := httptest.NewServer(a)
 			t.Cleanup(web.Close)
 			s.CallApp(web.URL, encryptKey)
-			return surfaceOf(t, s, a)
+			return surfaceOf(t, s, a, past)
 		},
 		Cannot: map[adaptertest.Check]string{adaptertest.Order: "Lark's requests may overtake each other"},
 	})
 }
 
+// recall is the past that a test wants an adapter to read.
+type recall struct{ list []string }
+
+func (r *recall) conversations() []string { return r.list }
+
 func surface(t *testing.T) adaptertest.Surface {
-	s := newSim(t, sim.Options{Redeliver: []time.Duration{0, 0, 0}})
-	return surfaceOf(t, s, newAdapter(t, s, func(c *lark.Config) { c.Timing.Call = 2 * time.Second }))
+	s, past := newSim(t, sim.Options{Redeliver: []time.Duration{0, 0, 0}}), &recall{}
+	a := newAdapter(t, s, func(c *lark.Config) { c.Timing.Call, c.Conversations = 2*time.Second, past.conversations })
+	return surfaceOf(t, s, a, past)
 }
 
-func surfaceOf(t *testing.T, s *sim.Server, a *lark.Adapter) adaptertest.Surface {
+func surfaceOf(t *testing.T, s *sim.Server, a *lark.Adapter, past *recall) adaptertest.Surface {
 	act := func(sent sim.Sent, err error) (adaptertest.Act, error) {
 		return adaptertest.Act{ID: sent.ID, Acked: func() bool {
 			for _, e := range sent.Envelopes {
@@ -102,6 +109,7 @@ func surfaceOf(t *testing.T, s *sim.Server, a *lark.Adapter) adaptertest.Surface
 			}
 			return out
 		},
+		Recall:     func() { past.list = []string{s.DM("ou_ana"), "oc_gen"} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "im.message.create", Kind: sim.FaultWriteHang}) },
 		BreakAuth:  s.Revoke,
 		Secrets:    []string{s.AppSecret(), "simulated-token", "simulated-access-key", "ticket-"},

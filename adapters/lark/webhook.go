@@ -57,7 +57,7 @@ func (a *Adapter) Webhook(sink chat.Sink) (*Webhook, error) {
 		return nil, &chat.Error{Kind: chat.Invalid, Code: "bad_config", Err: errors.New("a webhook needs the encrypt key and the verification token")}
 	}
 	w := &Webhook{
-		r:   &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)},
+		r:   newRunner(a, sink),
 		key: sha256.Sum256([]byte(a.cfg.EncryptKey.Reveal())), once: lane.NewOnce(freshFor),
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
@@ -103,6 +103,11 @@ func (a *Adapter) runWebhook(ctx context.Context, sink chat.Sink) error {
 		a.health.Set(chat.Retrying, err.Error(), fixOf(err))
 	}
 	a.health.Set(chat.Ready, "", "")
+	for _, c := range w.r.past.conversations() {
+		if !w.lanes.Put(c, visit{run: func() { w.r.past.read(w.ctx, c) }}) {
+			a.counts.Add("refused:full")
+		}
+	}
 	for lane.Pause(ctx, a.cfg.Timing.Check) == nil {
 		if _, err := a.whoAmI(ctx); chat.KindOf(err) == chat.Auth {
 			a.forget()

@@ -41,6 +41,10 @@ type Config struct {
 	// with Sim, and only when it is plain http on a loopback address.
 	BaseURL string
 	Sim     bool
+	// Conversations names the conversations whose past is read after a start or
+	// a gap, beside those that were heard in since: Slack repeats an event for
+	// six minutes and no longer. May be nil.
+	Conversations func() []string
 	// HTTPClient carries proxies and extra CAs, for the socket too when its
 	// transport is an *http.Transport. Redirects are never followed.
 	HTTPClient *http.Client
@@ -66,6 +70,9 @@ type Timing struct {
 	Recheck time.Duration
 	// UserCache is how long a person's kind is believed: 10 min.
 	UserCache time.Duration
+	// CatchUp is how far back the past is read: 7 days. Gap is how long nobody
+	// must have listened for it: 30 s.
+	CatchUp, Gap time.Duration
 	// Check is how often the token of a connection without a socket is tried: 5 min.
 	Check time.Duration
 }
@@ -80,6 +87,8 @@ func (t Timing) withDefaults() Timing {
 	def(&t.Ping, 30*time.Second)
 	def(&t.Recheck, 20*time.Second)
 	def(&t.UserCache, 10*time.Minute)
+	def(&t.CatchUp, 7*24*time.Hour)
+	def(&t.Gap, 30*time.Second)
 	def(&t.Check, 5*time.Minute)
 	return t
 }
@@ -134,6 +143,7 @@ type Adapter struct {
 	pace   *lane.Pacer
 	users  *userCache
 	health *lane.Health
+	heard  lane.Heard
 
 	running atomic.Bool
 	client  atomic.Pointer[socketmode.Client] // the one acknowledgements go to
@@ -180,7 +190,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Slack can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Slack, Edit: true, Find: true, Notices: true, Forms: true, Threads: true,
+		Platform: chat.Slack, Edit: true, Find: true, Notices: true, Forms: true, Threads: true, CatchUp: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxText, CardMax: maxCard, MaxWrite: 60,
 	}
 }

@@ -26,7 +26,7 @@ func (a *Adapter) Run(ctx context.Context, sink chat.Sink) error {
 
 	var err error
 	if a.cfg.SigningSecret.Empty() {
-		r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
+		r := newRunner(a, sink)
 		r.lanes = lane.New(func(it item) { r.accept(ctx, it) }, item.size)
 		err = r.loop(ctx)
 		r.lanes.Stop()
@@ -58,6 +58,13 @@ type runner struct {
 	side  sync.WaitGroup // forms, notices: never in the way of events
 	sem   chan struct{}
 	crowd int // hellos in a row that counted other connections
+	past  *past
+}
+
+func newRunner(a *Adapter, sink chat.Sink) *runner {
+	r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
+	r.past = &past{r: r}
+	return r
 }
 
 // loop connects again and again; it returns on a failure that no retry lifts.
@@ -123,6 +130,7 @@ func (a *Adapter) forget() {
 
 // lost notes a failed try to connect.
 func (r *runner) lost(err error) {
+	r.past.away()
 	if r.health.State() != chat.Contested {
 		r.health.Set(chat.Retrying, err.Error(), fixOf(err))
 	}
@@ -158,6 +166,11 @@ func (r *runner) connect(ctx context.Context) error {
 			case socketmode.EventTypeConnected:
 				r.pace.Opened()
 			case socketmode.EventTypeHello:
+				for _, c := range r.past.conversations() { // ahead of all that this connection brings
+					if !r.lanes.Put(c, item{past: c}) {
+						r.counts.Add("refused:full")
+					}
+				}
 				recheck = r.greeted(ev.Request)
 			case socketmode.EventTypeConnecting:
 				if c, ok := ev.Data.(*api.ConnectingEvent); ok && c.ConnectionCount > 0 {
@@ -270,7 +283,7 @@ func (r *runner) take(ctx context.Context, ev socketmode.Event) {
 		r.ackLater(f)
 		r.aside(func() { r.openForm(ctx, d.form) })
 	default:
-		if !r.lanes.Put(d.event.Place.Conversation, item{f, d}) {
+		if !r.lanes.Put(d.event.Place.Conversation, item{frame: f, d: d}) {
 			r.counts.Add("refused:full")
 		}
 	}
@@ -288,6 +301,7 @@ func (r *runner) ackLater(f frame) {
 type item struct {
 	frame frame
 	d     decoded
+	past  string // a conversation whose past is to be read instead
 }
 
 func (i item) size() int { return len(i.frame.Payload) + 512 }
@@ -313,6 +327,10 @@ func (r *runner) aside(f func()) {
 
 // accept gives one event to the sink and acknowledges after it is stored.
 func (r *runner) accept(ctx context.Context, it item) {
+	if it.past != "" {
+		r.past.read(ctx, it.past)
+		return
+	}
 	if it.d.event == nil {
 		r.ack(it.frame, nil)
 		return
@@ -344,6 +362,7 @@ func (r *runner) settle(ctx context.Context, it item) (ok bool, payload any, aft
 		r.cfg.Logger.Warn("an event was not stored; Slack will deliver again", "kind", string(e.Kind), "error", r.http.clean.Error(err))
 		return false, nil, none
 	}
+	r.note(e)
 	if it.frame.Type == "slash_commands" && it.frame.Accepts && answer.Notice != "" && len(answer.Notice) < 8<<10 {
 		payload = map[string]string{"response_type": "ephemeral", "text": escape(chat.Visible(answer.Notice))}
 		answer.Notice = ""

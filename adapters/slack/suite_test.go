@@ -22,27 +22,33 @@ func TestSuite(t *testing.T) {
 func TestWebhookSuite(t *testing.T) {
 	adaptertest.Run(t, adaptertest.Harness{
 		New: func(t *testing.T) adaptertest.Surface {
-			s, a := hooked(t)
-			return surfaceOf(t, s, a)
+			past := &recall{}
+			s, a := hooked(t, past)
+			return surfaceOf(t, s, a, past)
 		},
 		Cannot: map[adaptertest.Check]string{adaptertest.Order: "Slack's requests may overtake each other"},
 	})
 }
 
 // hooked is a Slack that calls its app.
-func hooked(t *testing.T, mod ...func(*slack.Config)) (*sim.Server, *slack.Adapter) {
+func hooked(t *testing.T, past *recall) (*sim.Server, *slack.Adapter) {
 	t.Helper()
 	s := newSuiteSim(t)
-	mod = append([]func(*slack.Config){func(c *slack.Config) {
+	a := newAdapter(t, s, func(c *slack.Config) {
+		c.Conversations = past.conversations
 		c.AppToken, c.SigningSecret = chat.Secret{}, chat.NewSecret(s.SigningSecret())
 		c.Timing.Call, c.Timing.Check = 2*time.Second, 50*time.Millisecond
-	}}, mod...)
-	a := newAdapter(t, s, mod...)
+	})
 	web := httptest.NewServer(a)
 	t.Cleanup(web.Close)
 	s.CallApp(web.URL)
 	return s, a
 }
+
+// recall is the past that a test wants an adapter to read.
+type recall struct{ list []string }
+
+func (r *recall) conversations() []string { return r.list }
 
 func newSuiteSim(t *testing.T) *sim.Server {
 	s := sim.New(sim.Options{AckWithin: 3 * time.Second, Redeliver: []time.Duration{0, 0, 0}, RedeliverPresses: true, PingEvery: 100 * time.Millisecond})
@@ -51,11 +57,12 @@ func newSuiteSim(t *testing.T) *sim.Server {
 }
 
 func surface(t *testing.T) adaptertest.Surface {
-	s := newSuiteSim(t)
-	return surfaceOf(t, s, newAdapter(t, s, func(c *slack.Config) { c.Timing.Call = 2 * time.Second }))
+	s, past := newSuiteSim(t), &recall{}
+	a := newAdapter(t, s, func(c *slack.Config) { c.Timing.Call, c.Conversations = 2*time.Second, past.conversations })
+	return surfaceOf(t, s, a, past)
 }
 
-func surfaceOf(t *testing.T, s *sim.Server, a *slack.Adapter) adaptertest.Surface {
+func surfaceOf(t *testing.T, s *sim.Server, a *slack.Adapter, past *recall) adaptertest.Surface {
 	place := func(c string) chat.Place { return chat.Place{Connection: "work", Conversation: c} }
 	act := func(sent sim.Sent, err error) (adaptertest.Act, error) {
 		return adaptertest.Act{ID: sent.TS, Acked: func() bool {
@@ -145,6 +152,7 @@ func surfaceOf(t *testing.T, s *sim.Server, a *slack.Adapter) adaptertest.Surfac
 			}
 			return out
 		},
+		Recall:     func() { past.list = []string{s.DM("U0ANA"), "C0GEN"} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "chat.postMessage", Kind: sim.FaultWriteHang}) },
 		BreakAuth:  func() { s.Revoke("") },
 		Secrets:    []string{s.AppToken(), s.BotToken(), s.SigningSecret(), "simulated-app-token", "simulated-bot-token"},

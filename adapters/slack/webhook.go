@@ -56,7 +56,7 @@ func NewWebhook(a *Adapter, sink chat.Sink) (*Webhook, error) {
 		return nil, &chat.Error{Kind: chat.Invalid, Code: "bad_config", Err: errors.New("a webhook needs the signing secret")}
 	}
 	w := &Webhook{
-		r:    &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)},
+		r:    newRunner(a, sink),
 		once: lane.NewOnce(freshFor),
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
@@ -97,6 +97,11 @@ func runWebhook(ctx context.Context, a *Adapter, sink chat.Sink) error {
 		}
 	}
 	a.health.Set(chat.Ready, "", "")
+	for _, c := range w.r.past.conversations() {
+		if !w.lanes.Put(c, visit{run: func() { w.r.past.read(w.ctx, c) }}) {
+			a.counts.Add("refused:full")
+		}
+	}
 	for lane.Pause(ctx, a.cfg.Timing.Check) == nil {
 		if _, err := whoAmI(ctx, a); chat.KindOf(err) == chat.Auth {
 			a.forget()
@@ -276,7 +281,7 @@ func (w *Webhook) take(ctx context.Context, f frame) (status int, body []byte, a
 	done := make(chan result, 1)
 	taken := w.lanes.Put(d.event.Place.Conversation, visit{size: len(f.Payload) + 512, run: func() {
 		var res result
-		res.ok, res.payload, res.after = w.r.settle(w.ctx, item{f, d})
+		res.ok, res.payload, res.after = w.r.settle(w.ctx, item{frame: f, d: d})
 		// Nobody may be there any more to call it.
 		once := sync.OnceFunc(res.after)
 		stop := context.AfterFunc(w.ctx, once)
