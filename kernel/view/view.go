@@ -41,7 +41,7 @@ type Outside interface {
 func NewQuery(name string) Query {
 	for _, q := range []inside{
 		&ShouldRun{}, &Status{}, &Goals{}, &GoalPage{}, &Todos{}, &TodoOne{}, &Gates{}, &GateOne{},
-		&History{}, &Log{}, &Sessions{}, &Links{}, &QuotaOf{}, &Head{}, &Settings{}, &Grants{}, &TurnOne{}, &People{}, &Roles{}, &Bindings{}, &Find{}, &Export{}, &Usage{}, &Plan{},
+		&History{}, &Log{}, &Sessions{}, &Links{}, &QuotaOf{}, &Head{}, &Settings{}, &Grants{}, &TurnOne{}, &People{}, &Roles{}, &Bindings{}, &Find{}, &Export{}, &Usage{}, &Plan{}, &Review{},
 	} {
 		if q.Name() == name {
 			return q

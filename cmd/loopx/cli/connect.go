@@ -88,7 +88,7 @@ func connectCmd(a *app) *cobra.Command {
 		}
 		return a.out(newFields().set("goal_id", out.Goal).set("project", out.Dir).set("home", out.Home).
 			set("link", out.Link).set("exclude", out.Exclude).set("removed", out.Removed).set("changed", out.Changed),
-			func() string { return a.connectedText(out) })
+			func() string { return out.text() })
 	})
 	c.Long = "Writes .loopx/link.toml into this project's folder: the state folder and the goal. From\n" +
 		"then on commands that run below it, or in a worktree of it, need neither --home nor\n" +
@@ -218,7 +218,7 @@ func disconnect(a *app, place client.Place) (connected, error) {
 	return out, nil
 }
 
-func (a *app) connectedText(c connected) string {
+func (c connected) text() string {
 	switch {
 	case c.Removed && c.Changed:
 		return c.Dir + " is connected no more\n"

@@ -76,17 +76,7 @@ func (a *app) doctor(limit time.Duration) error {
 	if err != nil {
 		return err
 	}
-	checks := []check{folderCheck(home)}
-	if home.Check() == nil && home.Exists() {
-		checks = append(checks, filesCheck(home), diskCheck(home), a.holderCheck(home))
-		daemon, running := a.daemonChecks(home)
-		checks = append(checks, daemon...)
-		if !running {
-			checks = append(checks, a.fileCheck(home, limit))
-		}
-		checks = append(checks, configCheck(home))
-	}
-	checks = append(checks, a.projectChecks()...)
+	checks := checksOf(a, home, limit)
 	healthy := true
 	for _, c := range checks {
 		healthy = healthy && c.State != stateBad
@@ -113,6 +103,21 @@ func (a *app) doctor(limit time.Duration) error {
 		err = exitError(kernel.Unavailable.ExitCode())
 	}
 	return err
+}
+
+// checks looks at everything there is to look at.
+func checksOf(a *app, home client.Home, limit time.Duration) []check {
+	checks := []check{folderCheck(home)}
+	if home.Check() == nil && home.Exists() {
+		checks = append(checks, filesCheck(home), diskCheck(home), a.holderCheck(home))
+		daemon, running := a.daemonChecks(home)
+		checks = append(checks, daemon...)
+		if !running {
+			checks = append(checks, a.fileCheck(home, limit))
+		}
+		checks = append(checks, configCheck(home))
+	}
+	return append(checks, projectChecks(a)...)
 }
 
 // exitError ends the process with a code after everything was said.
@@ -242,7 +247,7 @@ func (a *app) fileCheck(home client.Home, limit time.Duration) check {
 }
 
 // projectChecks tell of the link of the folder this runs in, if it has one.
-func (a *app) projectChecks() []check {
+func projectChecks(a *app) []check {
 	p, why := a.project()
 	switch {
 	case why != "":

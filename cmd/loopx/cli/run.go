@@ -80,6 +80,7 @@ func verbs() []verb {
 		{"why", see, "why this is next, and why the rest is not", whyCmd},
 		{"log", see, "what happened, from the journal", logCmd},
 		{"history", see, "the newest writebacks of a goal", historyCmd},
+		{"review-packet", see, "what an owner looks at before deciding", reviewCmd},
 		{"find", see, "look for a text in goals, todos, gates, evidence, runs", findCmd},
 		{"start-goal", work, "make a goal with its agents and first todos in one step", startGoalCmd},
 		{"goal", work, "create, list, show, configure, stop, resume, close goals", goalCmd},
@@ -102,6 +103,8 @@ func verbs() []verb {
 		{"turn", turn, "commit a turn in one step, show one", turnCmd},
 		{"session", turn, "open, list, close sessions of a host", sessionCmd},
 		{"inbox", turn, "take, settle, list messages of people; dead letters", inboxCmd},
+		{"ready-score", see, "how ready a goal is to run again and again, of 100", readyCmd},
+		{"capability", local, "list and show what this version can do, and what it writes", capabilityCmd},
 		{"connect", local, "join this project's folder to a goal", connectCmd},
 		{"backup", local, "create, verify, restore a copy of the state", backupCmd},
 		{"compact", local, "put a snapshot in the place of old records", compactCmd},
@@ -110,6 +113,7 @@ func verbs() []verb {
 		{"usage", local, "what was done here, counted; nothing is sent", usageCmd},
 		{"check", local, "look for secrets and private paths before publishing", checkCmd},
 		{"doctor", local, "check folder, lock, socket, file, daemon", doctorCmd},
+		{"first-run-report", local, "what to tell when the first run went wrong; nothing is sent", firstRunCmd},
 		{"version", local, "print the version", versionCmd},
 	}
 }

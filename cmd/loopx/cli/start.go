@@ -169,7 +169,7 @@ func (x *starting) start(a *app) error {
 			var c connected
 			if c, err = connect(a, place, goal); err == nil {
 				f.set("project", c.Dir)
-				folder = a.connectedText(c)
+				folder = c.text()
 			}
 		}
 		if e := kernel.AsError(err); e != nil {
