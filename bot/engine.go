@@ -131,7 +131,9 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 				return
 			}
 		case <-tick.C:
-			err := e.k.Store().Update(ctx, func(tx store.Tx) error { return inbox.Over(tx).Expire(e.k) })
+			err := e.k.Store().Update(ctx, func(tx store.Tx) error {
+				return errors.Join(inbox.Over(tx).Expire(e.k), inbox.Over(tx).ExpirePlans(e.k))
+			})
 			if err != nil && ctx.Err() == nil {
 				e.log.Warn("expiry", "err", err)
 			}

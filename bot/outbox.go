@@ -239,6 +239,17 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 		}
 		d.gate, d.out.Card, d.out.Text = g, &card, chat.PlainText(card)
 	}
+	if it.Kind == inbox.PlanCard {
+		r, err := o.k.ReaderOf(tx)
+		if err != nil {
+			return nil, err
+		}
+		card, err := planCard(r, it, o.zone)
+		if err != nil {
+			return nil, err
+		}
+		d.out.Card, d.out.Text = &card, chat.PlainText(card)
+	}
 	if it.Kind == inbox.Progress {
 		card, err := o.progress(tx, it)
 		if err != nil || card == nil {

@@ -99,8 +99,12 @@ func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v 
 	if done, err := s.talk(tx, r, e, v, actor); done || err != nil {
 		return chat.Answer{}, err
 	}
+	plans := &planner{s: s, tx: tx, in: in, r: r, e: e}
 	switch v.Action {
 	case routing.Press:
+		if done, code, notice, err := plans.press(actor, known); done || err != nil {
+			return chat.Answer{Notice: notice}, errors.Join(err, in.Count("press:"+code))
+		}
 		out, err := in.Press(s.k, e, actor, known)
 		if err != nil {
 			return chat.Answer{}, err
@@ -116,6 +120,9 @@ func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v 
 		}
 		return chat.Answer{}, in.AddText("link/"+e.Place.Connection+"/"+e.Message.ID, e.Place, text)
 	case routing.Command, routing.Unknown:
+		if done, err := plans.asked(v, actor); done || err != nil {
+			return chat.Answer{}, err
+		}
 		if !e.Private { // what an answer may show where others read along is not drawn up yet
 			return chat.Answer{}, in.Count("command_in_the_open")
 		}
@@ -125,6 +132,9 @@ func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v 
 		}
 		return chat.Answer{}, in.AddText("reply/"+e.Place.Connection+"/"+e.Place.Conversation+"/"+e.Message.ID, e.Place, text)
 	case routing.Stray:
+		if done, err := plans.invited(); done || err != nil {
+			return chat.Answer{}, err
+		}
 		if err := in.Count("stray_message"); err != nil {
 			return chat.Answer{}, err
 		}

@@ -80,6 +80,8 @@ type Item struct {
 	Buttons []Button `json:"buttons,omitempty"`
 	// Confirm is set between the two presses of a protected answer.
 	Confirm *Confirm `json:"confirm,omitempty"`
+	// Plan is what a plan's card shows and its press does.
+	Plan *Plan `json:"plan,omitempty"`
 	// Of is the message that a progress item or an answer belongs to.
 	Of string `json:"of,omitempty"`
 	// Then is the item that may go out once this one is outside: the next part of
