@@ -132,7 +132,7 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 			}
 		case <-tick.C:
 			err := e.k.Store().Update(ctx, func(tx store.Tx) error {
-				return errors.Join(inbox.Over(tx).Expire(e.k), inbox.Over(tx).ExpirePlans(e.k))
+				return errors.Join(inbox.Over(tx).Expire(e.k), inbox.ExpirePlans(inbox.Over(tx), e.k))
 			})
 			if err != nil && ctx.Err() == nil {
 				e.log.Warn("expiry", "err", err)

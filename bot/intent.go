@@ -52,34 +52,34 @@ func (q *request) wants() (w wanted, ok bool) {
 	a := q.in.Args
 	switch q.in.Command {
 	case "role":
-		return q.role(a), true
+		return roleWanted(q, a), true
 	case "unlink":
-		return q.unlink(a), true
+		return unlinkWanted(q, a), true
 	case "bind":
-		return q.bind(a), true
+		return bindWanted(q, a), true
 	case "new":
-		return q.create(a), true
+		return createWanted(q, a), true
 	case "stop":
-		return q.stop(a), true
+		return stopWanted(q, a), true
 	case "resume":
 		return q.on(a.Goal, kernel.RoleOwner, func(goal string) wanted {
 			return wanted{commands: []kernel.Command{&kernel.PauseGoal{Goal: goal, Resume: true}}}
 		}), true
 	case "configure":
-		return q.configure(a), true
+		return configureWanted(q, a), true
 	case "quota":
-		return q.quota(a), true
+		return quotaWanted(q, a), true
 	case "grants":
-		return q.on(a.Goal, kernel.RoleObserver, q.grants), true
+		return q.on(a.Goal, kernel.RoleObserver, func(goal string) wanted { return grantsWanted(q, goal) }), true
 	case "todo":
 		return q.on(a.Goal, kernel.RoleSteerer, func(goal string) wanted {
 			title, body, _ := strings.Cut(a.Text, "\n")
 			return wanted{commands: []kernel.Command{&kernel.AddTodo{Goal: goal, Title: strings.TrimSpace(title), Body: strings.TrimSpace(body)}}}
 		}), true
 	case "defer":
-		return q.deferTodo(a), true
+		return deferWanted(q, a), true
 	case "assign":
-		return q.assign(a), true
+		return assignWanted(q, a), true
 	}
 	return wanted{}, false
 }
@@ -152,9 +152,9 @@ func (q *request) mentioned(id string) bool {
 	return false
 }
 
-func (q *request) role(a routing.Args) wanted {
+func roleWanted(q *request, a routing.Args) wanted {
 	if a.User == "" {
-		return q.on(a.Goal, kernel.RoleObserver, q.roles)
+		return q.on(a.Goal, kernel.RoleObserver, func(goal string) wanted { return rolesWanted(q, goal) })
 	}
 	if !q.mentioned(a.User) {
 		return q.tell("I need a mention of the person, not a name. Nothing was changed.", "请用 @ 提及对方，不能只写名字。什么都没有改变。")
@@ -172,7 +172,7 @@ func (q *request) role(a routing.Args) wanted {
 	})
 }
 
-func (q *request) roles(goal string) wanted {
+func rolesWanted(q *request, goal string) wanted {
 	var b strings.Builder
 	if p := q.r.Person("owner"); p != nil {
 		b.WriteString(p.Name + "  owner\n")
@@ -194,7 +194,7 @@ func (q *request) roles(goal string) wanted {
 	return wanted{text: strings.TrimSpace(b.String())}
 }
 
-func (q *request) unlink(a routing.Args) wanted {
+func unlinkWanted(q *request, a routing.Args) wanted {
 	user := q.e.Sender.ID
 	if a.User != "" {
 		user = a.User
@@ -211,7 +211,7 @@ func (q *request) unlink(a routing.Args) wanted {
 	return wanted{warn: true, commands: []kernel.Command{&kernel.SettleLink{Platform: p.Platform, Connection: p.Connection, Tenant: p.Tenant, User: p.User, Revoke: true}}}
 }
 
-func (q *request) create(a routing.Args) wanted {
+func createWanted(q *request, a routing.Args) wanted {
 	switch {
 	case q.actor.Kind != kernel.ByOwner:
 		return q.tell("Only the owner makes a goal. Nothing was changed.", "只有所有者能新建目标。什么都没有改变。")
@@ -247,7 +247,7 @@ func slugOf(text string) string {
 	return "goal"
 }
 
-func (q *request) stop(a routing.Args) wanted {
+func stopWanted(q *request, a routing.Args) wanted {
 	if !a.All {
 		return q.on(a.Goal, kernel.RoleSteerer, func(goal string) wanted {
 			return wanted{now: true, commands: []kernel.Command{&kernel.PauseGoal{Goal: goal}}}
@@ -265,9 +265,9 @@ func (q *request) stop(a routing.Args) wanted {
 	return out
 }
 
-func (q *request) configure(a routing.Args) wanted {
+func configureWanted(q *request, a routing.Args) wanted {
 	if a.Key == "" {
-		return q.on(a.Goal, kernel.RoleObserver, q.settings)
+		return q.on(a.Goal, kernel.RoleObserver, func(goal string) wanted { return settingsWanted(q, goal) })
 	}
 	return q.on(a.Goal, kernel.RoleOwner, func(goal string) wanted {
 		c := &kernel.ConfigureGoal{Goal: goal}
@@ -291,19 +291,19 @@ func (q *request) configure(a routing.Args) wanted {
 	})
 }
 
-func (q *request) settings(goal string) wanted {
+func settingsWanted(q *request, goal string) wanted {
 	g := q.r.Goal(goal)
-	return wanted{text: g.Title + "\nobjective: " + g.Objective + "\nlanguage: " + g.Language + "\nvisibility: " + g.Visibility + "\nhandoff: " + g.Handoff + "\n" + q.slots(g)}
+	return wanted{text: g.Title + "\nobjective: " + g.Objective + "\nlanguage: " + g.Language + "\nvisibility: " + g.Visibility + "\nhandoff: " + g.Handoff + "\n" + slotsLine(q, g)}
 }
 
-func (q *request) slots(g *kernel.Goal) string {
+func slotsLine(q *request, g *kernel.Goal) string {
 	n := q.r.Quota(g, "")
 	return q.say(strconv.Itoa(n.Spent)+" of "+strconv.Itoa(g.Allowed)+" slots in 24 h used", "24 小时内已用 "+strconv.Itoa(n.Spent)+" / "+strconv.Itoa(g.Allowed)+" 个配额")
 }
 
-func (q *request) quota(a routing.Args) wanted {
+func quotaWanted(q *request, a routing.Args) wanted {
 	if a.Value == "" {
-		return q.on(a.Goal, kernel.RoleObserver, func(goal string) wanted { return wanted{text: q.slots(q.r.Goal(goal))} })
+		return q.on(a.Goal, kernel.RoleObserver, func(goal string) wanted { return wanted{text: slotsLine(q, q.r.Goal(goal))} })
 	}
 	return q.on(a.Goal, kernel.RoleOwner, func(goal string) wanted {
 		n, err := strconv.Atoi(a.Value)
@@ -317,7 +317,7 @@ func (q *request) quota(a routing.Args) wanted {
 // grantsMost is how many standing approvals one answer lists.
 const grantsMost = 10
 
-func (q *request) grants(goal string) wanted {
+func grantsWanted(q *request, goal string) wanted {
 	var lines []string
 	for _, g := range q.r.Grants(goal) {
 		if g.Live(q.r.Now()) && len(lines) < grantsMost {
@@ -348,7 +348,7 @@ func (q *request) onTodo(id string, fn func(goal string) wanted) wanted {
 	return q.on(goal, kernel.RoleSteerer, fn)
 }
 
-func (q *request) deferTodo(a routing.Args) wanted {
+func deferWanted(q *request, a routing.Args) wanted {
 	return q.onTodo(a.Todo, func(goal string) wanted {
 		at, ok := momentOf(a, time.UnixMilli(q.r.Now()).In(q.zone()))
 		if !ok {
@@ -358,7 +358,7 @@ func (q *request) deferTodo(a routing.Args) wanted {
 	})
 }
 
-func (q *request) assign(a routing.Args) wanted {
+func assignWanted(q *request, a routing.Args) wanted {
 	return q.onTodo(a.Todo, func(goal string) wanted {
 		if a.User != "" {
 			return q.tell("A todo goes to an agent here; a person takes one on the machine. Nothing was changed.", "这里只能指派给 Agent；人的任务请在本机领取。什么都没有改变。")

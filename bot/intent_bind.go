@@ -11,7 +11,7 @@ import (
 
 // bind reads /bind GOAL [AGENT] key=value...: the place is where it was typed.
 // What no key names stays as it is, or is the default.
-func (q *request) bind(a routing.Args) wanted {
+func bindWanted(q *request, a routing.Args) wanted {
 	keys := map[string]string{}
 	for _, word := range a.Words {
 		name, value, _ := strings.Cut(word, "=")
@@ -23,7 +23,7 @@ func (q *request) bind(a routing.Args) wanted {
 			continue
 		}
 		b := q.r.Binding(id)
-		if b == nil || !q.reads(b) {
+		if b == nil || !reads(q, b) {
 			return q.tell("There is no binding "+id+". Nothing was changed.", "没有绑定 "+id+"。什么都没有改变。")
 		}
 		if act == "remove" {
@@ -32,14 +32,14 @@ func (q *request) bind(a routing.Args) wanted {
 		return wanted{goal: first(b.Goals), commands: []kernel.Command{&kernel.SetBindingState{Binding: id, State: kernel.BindActive}}}
 	}
 	if a.Goal == "" && len(keys) == 0 {
-		return q.bindings()
+		return bindingsWanted(q)
 	}
 	return q.on(a.Goal, kernel.RoleOwner, func(goal string) wanted {
 		c := &kernel.SetBinding{Platform: string(q.platform), Connection: q.e.Place.Connection, Conversation: q.e.Place.Conversation, Thread: q.e.Place.Thread, Goals: []string{goal}, Agent: a.Agent}
 		if q.e.Private {
 			c.Role, c.Visibility = kernel.BindDirect, "private"
 		}
-		if old := q.boundAs(keys["role"], goal); old != nil {
+		if old := boundAs(q, keys["role"], goal); old != nil {
 			c = &kernel.SetBinding{Binding: old.ID, Platform: old.Platform, Connection: old.Connection, Conversation: old.Conversation, Thread: old.Thread, Role: old.Role,
 				Goals: old.Goals, Agent: old.Agent, Session: old.Session, Capture: old.Capture, Ingress: old.Ingress, Reply: old.Reply, Audience: old.Audience,
 				ContextFrom: old.ContextFrom, Trigger: old.Trigger, Allow: old.Allow, Language: old.Language, Visibility: old.Visibility}
@@ -67,7 +67,7 @@ func (q *request) bind(a routing.Args) wanted {
 }
 
 // boundAs finds the one binding of exactly this place that a command changes.
-func (q *request) boundAs(role, goal string) *kernel.Binding {
+func boundAs(q *request, role, goal string) *kernel.Binding {
 	var found []*kernel.Binding
 	for _, b := range q.r.BindingAt(q.e.Place.Connection, q.e.Place.Conversation, q.e.Place.Thread) {
 		if slices.Contains(b.Goals, goal) && (role == "" || role == b.Role) {
@@ -81,7 +81,7 @@ func (q *request) boundAs(role, goal string) *kernel.Binding {
 }
 
 // reads says whether the person may know of a binding.
-func (q *request) reads(b *kernel.Binding) bool {
+func reads(q *request, b *kernel.Binding) bool {
 	if len(b.Goals) == 0 {
 		return q.actor.Kind == kernel.ByOwner
 	}
@@ -93,10 +93,10 @@ func (q *request) reads(b *kernel.Binding) bool {
 	return true
 }
 
-func (q *request) bindings() wanted {
+func bindingsWanted(q *request) wanted {
 	var lines []string
 	for _, b := range q.r.BindingsOf(q.e.Place.Connection, q.e.Place.Conversation) {
-		if !q.reads(b) {
+		if !reads(q, b) {
 			continue
 		}
 		line := b.ID + "  " + strings.Join(b.Goals, ", ") + " (" + b.Role + ", " + b.Ingress + ")"

@@ -55,7 +55,7 @@ func (p *planner) asked(v routing.Verdict, actor kernel.Actor) (bool, error) {
 	if w.now {
 		plan.Rev = ""
 	}
-	return true, p.in.AddPlan(replyKey(p.e), place, p.r.Steady(), plan)
+	return true, inbox.AddPlan(p.in, replyKey(p.e), place, p.r.Steady(), plan)
 }
 
 // place is where only the asker reads the answer. In the open a line says so.
@@ -121,7 +121,7 @@ func (p *planner) preview(plan *inbox.Plan, list []kernel.Command, actor kernel.
 // press handles a button of a plan, in the order of the contract. It reports
 // whether the button is a plan's.
 func (p *planner) press(actor kernel.Actor, known bool) (done bool, code string, notice string, err error) {
-	it, b, err := p.in.PlanOf(p.e.Press.Action)
+	it, b, err := inbox.PlanOf(p.in, p.e.Press.Action)
 	if it == nil || err != nil {
 		return false, "", "", err
 	}
@@ -148,7 +148,7 @@ func (p *planner) press(actor kernel.Actor, known bool) (done bool, code string,
 		return say("plan_over", "That is settled already. Nothing was done twice.", "已经处理过了，没有重复执行。")
 	case plan.Until < p.r.Steady():
 		plan.State = inbox.PlanExpired
-		if err := p.in.RedrawPlan(it); err != nil {
+		if err := inbox.RedrawPlan(p.in, it); err != nil {
 			return true, "", "", err
 		}
 		return say("plan_expired", "Fifteen minutes are over. Ask for it again; nothing was changed.", "已超过 15 分钟，请重新提出；什么都没有改变。")
@@ -179,7 +179,7 @@ func (p *planner) step(it *inbox.Item, step string, actor kernel.Actor) (code, n
 			return "", "", err
 		}
 		plan.State, plan.Said = inbox.PlanFailed, ke.Message
-		return "plan_refused", "", p.in.RedrawPlan(it)
+		return "plan_refused", "", inbox.RedrawPlan(p.in, it)
 	}
 	if step == inbox.StepConfirm && plan.Rev != "" && now.Rev != plan.Rev {
 		// Something moved since it was shown: it is shown again and not done.
@@ -188,7 +188,7 @@ func (p *planner) step(it *inbox.Item, step string, actor kernel.Actor) (code, n
 		if plan.Lang == "zh" {
 			notice = "结果已变化，卡片已更新；什么都没有改变。"
 		}
-		return "plan_stale", notice, p.in.RedrawPlan(it)
+		return "plan_stale", notice, inbox.RedrawPlan(p.in, it)
 	}
 	for i, cmd := range list {
 		rec, err := p.s.k.DoTx(p.tx, cmd, kernel.Options{By: actor, Key: "chat/" + it.ID + "/" + step + "/" + strconv.Itoa(i)})
@@ -198,7 +198,7 @@ func (p *planner) step(it *inbox.Item, step string, actor kernel.Actor) (code, n
 		plan.Receipt = rec.ID
 	}
 	plan.State, plan.Said, plan.At = state, actor.Name, p.r.Now()
-	return "plan_" + state, "", p.in.RedrawPlan(it)
+	return "plan_" + state, "", inbox.RedrawPlan(p.in, it)
 }
 
 // invited shows an invitation to who writes privately for the first time. It
@@ -233,7 +233,7 @@ func (p *planner) invited() (bool, error) {
 	}
 	// One card while one is open: the window is that of a plan.
 	window := strconv.FormatInt(p.r.Steady()/inbox.PlanMS, 10)
-	return true, p.in.AddPlan("invite/"+a.Connection+"/"+a.Tenant+"/"+a.User+"/"+window, p.e.Place, p.r.Steady(), plan)
+	return true, inbox.AddPlan(p.in, "invite/"+a.Connection+"/"+a.Tenant+"/"+a.User+"/"+window, p.e.Place, p.r.Steady(), plan)
 }
 
 // planCard draws a plan.

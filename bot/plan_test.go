@@ -234,7 +234,7 @@ func TestPlanStaleExpiredDropped(t *testing.T) {
 	l.say(wei, dm, true, "/quota site 8")
 	it = l.plan(dm)
 	l.now += inbox.PlanMS + 1000
-	if err := l.st.Update(t.Context(), func(tx store.Tx) error { return inbox.Over(tx).ExpirePlans(l.k) }); err != nil {
+	if err := l.st.Update(t.Context(), func(tx store.Tx) error { return inbox.ExpirePlans(inbox.Over(tx), l.k) }); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.press(wei, dm, confirm(it)); !strings.Contains(got, "settled") {

@@ -65,7 +65,7 @@ type Plan struct {
 }
 
 // AddPlan owes a plan's card to a place. The same key is one plan.
-func (t *Tx) AddPlan(key string, place chat.Place, steady int64, p Plan) error {
+func AddPlan(t *Tx, key string, place chat.Place, steady int64, p Plan) error {
 	key = short("plan", key)
 	id := "p" + key
 	old, err := Load(t.tx, id)
@@ -77,11 +77,11 @@ func (t *Tx) AddPlan(key string, place chat.Place, steady int64, p Plan) error {
 	if err := t.tx.Put(store.Key(tblPlanEnd, store.I64(p.Until), it.ID), nil); err != nil {
 		return err
 	}
-	return t.RedrawPlan(it)
+	return RedrawPlan(t, it)
 }
 
 // PlanOf finds the plan that a button belongs to; nil when it is no plan's.
-func (t *Tx) PlanOf(action string) (*Item, *Button, error) {
+func PlanOf(t *Tx, action string) (*Item, *Button, error) {
 	b, err := getRow[Button](t.tx, tblAction, action)
 	if b == nil || err != nil {
 		return nil, nil, err
@@ -95,7 +95,7 @@ func (t *Tx) PlanOf(action string) (*Item, *Button, error) {
 
 // RedrawPlan gives a plan the buttons that fit its state and marks it dirty.
 // Buttons of earlier drawings are stale from then on.
-func (t *Tx) RedrawPlan(it *Item) error {
+func RedrawPlan(t *Tx, it *Item) error {
 	it.Gen++
 	it.Buttons = nil
 	if it.Plan.State == PlanOpen {
@@ -116,7 +116,7 @@ func (t *Tx) RedrawPlan(it *Item) error {
 const plansMost = 100
 
 // ExpirePlans takes the buttons off plans nobody confirmed in time.
-func (t *Tx) ExpirePlans(k *kernel.Kernel) error {
+func ExpirePlans(t *Tx, k *kernel.Kernel) error {
 	r, err := k.ReaderOf(t.tx)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (t *Tx) ExpirePlans(k *kernel.Kernel) error {
 			continue
 		}
 		it.Plan.State = PlanExpired
-		if err := t.RedrawPlan(it); err != nil {
+		if err := RedrawPlan(t, it); err != nil {
 			return err
 		}
 	}
