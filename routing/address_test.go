@@ -227,3 +227,21 @@ func TestFrozenPlace(t *testing.T) {
 		t.Errorf("%+v", v.Place)
 	}
 }
+
+// An edit starts nothing; it says what the message says now, and a code that it
+// brings into the open is burned.
+func TestEdits(t *testing.T) {
+	for text, want := range map[string]Verdict{
+		"@" + botID + " fix it":                   {Action: Edited, Text: "fix it"},
+		"@" + botID + " /queue fix it":            {Action: Edited, Text: "fix it"},
+		"yes G-7":                                 {Action: Edited, Text: "yes G-7"},
+		"abcde-fghjk":                             {Action: Burn, Word: "abcdefghjk"},
+		"/to site builder " + "@" + botID + " go": {Action: Edited, Text: "/to site builder go"},
+	} {
+		e := message(text, false, chat.Human)
+		e.Kind, e.Message.Mentions = chat.MessageEdited, []chat.Mention{{ID: botID, Self: true}}
+		if v := Decide(e, Facts{Now: noon, Sender: Sender{Person: "wei", State: Linked, Owner: true}}); v.Action != want.Action || v.Text != want.Text || v.Word != want.Word {
+			t.Errorf("%q: %+v", text, v)
+		}
+	}
+}

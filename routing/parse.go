@@ -231,7 +231,7 @@ func joins(r rune) bool {
 func cutCode(t string) (code, before, after string, many bool) {
 	for i := 0; i < len(t); {
 		r, n := utf8.DecodeRuneInString(t[i:])
-		if f := fold(string(r)); f != "g" {
+		if r != 'g' && r != 'G' && r != 'ｇ' && r != 'Ｇ' {
 			i += n
 			continue
 		}

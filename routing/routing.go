@@ -35,7 +35,7 @@ func Decide(e chat.Event, f Facts) Verdict {
 		if e.Kind == chat.MessageDeleted {
 			return Verdict{Action: Deleted, Reason: "stored_message"}
 		}
-		return Verdict{Action: Edited, Reason: "stored_message"}
+		return edited(&e)
 	case chat.MessageSent, chat.CommandSent:
 		if e.Message == nil || e.Message.ID == "" {
 			return Verdict{Reason: ReasonMalformed}
@@ -55,6 +55,21 @@ func Decide(e chat.Event, f Facts) Verdict {
 		v = group(d)
 	}
 	v.Intent = d.in
+	return v
+}
+
+// edited gives what a stored message says now, as an agent would get it. A code
+// that an edit brings into the open is burned like any other.
+func edited(e *chat.Event) Verdict {
+	words := read(e.Message)
+	in := Parse(words.words)
+	if in.Code != "" && !e.Private {
+		return Verdict{Action: Burn, Reason: "code_in_the_open", Word: in.Code, Intent: in}
+	}
+	v := Verdict{Action: Edited, Reason: "stored_message", Text: words.text, Intent: in}
+	if in.Command == "queue" && in.Args.Text != "" {
+		v.Text = in.Args.Text
+	}
 	return v
 }
 
