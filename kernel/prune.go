@@ -119,7 +119,7 @@ func (p *Pruned) receipt(r *reader, rec *Record, turns map[TurnRef]bool, gone ma
 	if parts := strings.Split(rec.Key, "\x00"); len(parts) > 3 && parts[0] == "turn" {
 		ref := TurnRef{parts[1], parts[2], parts[3]}
 		keep = !turns[ref] && r.Turn(ref.Goal, ref.Agent, ref.ID) != nil
-	} else if rec.Command == (&AnswerGate{}).Name() {
+	} else if rec.Command == (&AnswerGate{}).Name() || rec.Command == (&ChangeGate{}).Name() {
 		for i := range rec.Events {
 			if g := r.Goal(rec.Events[i].Goal); g != nil && g.Status != GoalCompleted {
 				keep = true

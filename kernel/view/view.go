@@ -42,6 +42,7 @@ func NewQuery(name string) Query {
 	for _, q := range []inside{
 		&ShouldRun{}, &Status{}, &Goals{}, &GoalPage{}, &Todos{}, &TodoOne{}, &Gates{}, &GateOne{},
 		&History{}, &Log{}, &Sessions{}, &Links{}, &QuotaOf{}, &Head{}, &Settings{}, &Grants{}, &TurnOne{}, &People{}, &Roles{}, &Bindings{}, &Find{}, &Export{}, &Usage{}, &Plan{}, &Review{},
+		&Taken{},
 	} {
 		if q.Name() == name {
 			return q

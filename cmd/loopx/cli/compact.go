@@ -48,7 +48,7 @@ func compactCmd(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := a.compact(date, limit, execute)
+		r, err := compactState(a, date, limit, execute)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (r *compacted) text(done bool) string {
 		count(r.Turns, "turn", "turns"), count(r.Receipts, "receipt", "receipts"), size(r.Before), size(r.After), show(r.Kept, 400))
 }
 
-func (a *app) compact(before int64, limit time.Duration, execute bool) (*compacted, error) {
+func compactState(a *app, before int64, limit time.Duration, execute bool) (*compacted, error) {
 	if !execute {
 		if _, err := a.ownerPreview(actCompact); err != nil {
 			return nil, err
@@ -101,12 +101,12 @@ func (a *app) compact(before int64, limit time.Duration, execute bool) (*compact
 	} else if err := a.noAgent(actCompact, a.g.asOwner && a.interactive()); err != nil {
 		return nil, err
 	}
-	home, err := a.stateHome()
+	home, err := stateHome(a)
 	if err != nil {
 		return nil, err
 	}
 	r := &compacted{}
-	if err := a.alone(home, func() error { return r.plan(a.ctx, home, before) }); err != nil || !execute {
+	if err := aloneIn(a, home, func() error { return r.plan(a.ctx, home, before) }); err != nil || !execute {
 		return r, err
 	}
 	by, err := a.owner(actCompact, func() string {
@@ -118,11 +118,11 @@ func (a *app) compact(before int64, limit time.Duration, execute bool) (*compact
 	ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	r = &compacted{}
-	return r, a.alone(home, func() error { return r.run(ctx, a, home, before, limit, by) })
+	return r, aloneIn(a, home, func() error { return r.run(ctx, a, home, before, limit, by) })
 }
 
 // stateHome is the folder of a state that is there and that nobody serves.
-func (a *app) stateHome() (client.Home, error) {
+func stateHome(a *app) (client.Home, error) {
 	if _, err := a.workspace(); err != nil {
 		return client.Home{}, err
 	}
@@ -210,7 +210,7 @@ func (r *compacted) run(ctx context.Context, a *app, home client.Home, before in
 		return err
 	}
 	r.After, r.Head = info.Size, info.Head
-	r.Kept, err = a.swap(ctx, home, final)
+	r.Kept, err = swapState(a, ctx, home, final)
 	return err
 }
 

@@ -30,15 +30,15 @@ func migrateCmd(a *app) *cobra.Command {
 		f.DurationVar(&limit, "timeout", 10*time.Minute, "how long the check of the result may take")
 		f.BoolVar(&a.g.dryRun, "dry-run", false, "say whether it is needed and change nothing")
 	}, func() error {
-		home, err := a.stateHome()
+		home, err := stateHome(a)
 		if err != nil {
 			return err
 		}
 		ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		from, kept := 0, ""
-		err = a.alone(home, func() error {
-			from, kept, err = a.migrate(ctx, home, limit)
+		err = aloneIn(a, home, func() error {
+			from, kept, err = migrateState(a, ctx, home, limit)
 			return err
 		})
 		if err != nil {
@@ -65,8 +65,8 @@ func migrateCmd(a *app) *cobra.Command {
 	return c
 }
 
-// migrate brings the state into the layout of this version, if it is older.
-func (a *app) migrate(ctx context.Context, home client.Home, limit time.Duration) (from int, kept string, err error) {
+// migrateState brings the state into the layout of this version, if it is older.
+func migrateState(a *app, ctx context.Context, home client.Home, limit time.Duration) (from int, kept string, err error) {
 	st, err := bolt.Open(home.DB(), bolt.Options{ReadOnly: true})
 	if err != nil {
 		return 0, "", err
@@ -95,6 +95,6 @@ func (a *app) migrate(ctx context.Context, home client.Home, limit time.Duration
 	if _, err := a.verify(part, limit); err != nil {
 		return from, "", err
 	}
-	kept, err = a.swap(ctx, home, part)
+	kept, err = swapState(a, ctx, home, part)
 	return from, kept, err
 }

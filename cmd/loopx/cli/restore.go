@@ -232,8 +232,8 @@ func (a *app) install(ctx context.Context, path string, limit time.Duration, by 
 	if err := r.settle(ctx, part, by); err != nil {
 		return err
 	}
-	return a.alone(home, func() (err error) {
-		r.kept, err = a.swap(ctx, home, part)
+	return aloneIn(a, home, func() (err error) {
+		r.kept, err = swapState(a, ctx, home, part)
 		return err
 	})
 }

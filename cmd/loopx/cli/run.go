@@ -109,6 +109,7 @@ func verbs() []verb {
 		{"backup", local, "create, verify, restore a copy of the state", backupCmd},
 		{"compact", local, "put a snapshot in the place of old records", compactCmd},
 		{"migrate", local, "bring an older state into this version's layout", migrateCmd},
+		{"import", local, "take in a project of LoopX", importCmd},
 		{"export", local, "one goal as a JSON document", exportCmd},
 		{"usage", local, "what was done here, counted; nothing is sent", usageCmd},
 		{"check", local, "look for secrets and private paths before publishing", checkCmd},

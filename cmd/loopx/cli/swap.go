@@ -11,8 +11,8 @@ import (
 	"loopx/kernel/store/bolt"
 )
 
-// alone runs fn while no daemon serves the folder and no other command has it.
-func (a *app) alone(home client.Home, fn func() error) error {
+// aloneIn runs fn while no daemon serves the folder and no other command has it.
+func aloneIn(a *app, home client.Home, fn func() error) error {
 	boot, _ := client.SystemClock{}.Boot()
 	holder := bolt.Holder{BootID: boot, Command: a.access.command, Version: client.Version}
 	lock, err := bolt.TakeLock(home.Dir, holder, a.g.wait, client.New(home).Listening)
@@ -31,11 +31,11 @@ func (a *app) alone(home client.Home, fn func() error) error {
 	return fn()
 }
 
-// swap makes the file part the state, under the folder's lock, and says where the
+// swapState makes the file part the state, under the folder's lock, and says where the
 // old file stays.
-func (a *app) swap(ctx context.Context, home client.Home, part string) (kept string, err error) {
+func swapState(a *app, ctx context.Context, home client.Home, part string) (kept string, err error) {
 	if home.Exists() {
-		if kept, err = a.keep(ctx, home); err != nil {
+		if kept, err = keepState(a, ctx, home); err != nil {
 			return "", err
 		}
 	}
@@ -46,8 +46,8 @@ func (a *app) swap(ctx context.Context, home client.Home, part string) (kept str
 	return kept, fileError(home.DB(), syncFolder(home.Dir))
 }
 
-// keep gives the old state a second name, with the time in it.
-func (a *app) keep(ctx context.Context, home client.Home) (string, error) {
+// keepState gives the old state a second name, with the time in it.
+func keepState(a *app, ctx context.Context, home client.Home) (string, error) {
 	at := home.DB() + ".before-" + a.now().UTC().Format("20060102T150405Z")
 	kept := at
 	for n := 2; ; n++ {

@@ -45,7 +45,7 @@ func turnCommit(a *app) *cobra.Command {
 		} else {
 			c.Refresh = &kernel.Refresh{Todo: t.todo, Lease: t.lease, Outcome: outcome, Next: next, Note: note, Evidence: ev}
 		}
-		rec, err := a.commitTurn(c, t.agent)
+		rec, err := commitTurn(a, c, t.agent)
 		if err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func turnCommit(a *app) *cobra.Command {
 
 // commitTurn commits a turn, running the todo's own validation first where it
 // declares one. Its parts run under the turn's own keys.
-func (a *app) commitTurn(c *kernel.CommitTurn, agent string) (kernel.Receipt, error) {
+func commitTurn(a *app, c *kernel.CommitTurn, agent string) (kernel.Receipt, error) {
 	rec, err := a.do(c, agent, c.Turn)
 	if e := kernel.AsError(err); e == nil || e.Code != "validation_missing" {
 		return rec, err

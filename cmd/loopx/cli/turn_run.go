@@ -378,7 +378,7 @@ func (d *drive) commit(dec *kernel.Decision, res *kernel.HostResult) error {
 	default:
 		c.Refresh = &kernel.Refresh{Todo: todoOf(dec), Lease: lease, Classification: res.Classification, Outcome: res.Outcome, Note: res.Summary, Next: res.Next, Evidence: proof}
 	}
-	_, err := d.commitTurn(c, dec.Agent)
+	_, err := commitTurn(d.app, c, dec.Agent)
 	e := kernel.AsError(err)
 	if e == nil {
 		return nil
