@@ -63,10 +63,11 @@ func (c *ClaimTodo) decide(r *reader, e *env) (*decided, error) {
 	}
 	old := r.Claim(g.ID, v.ID)
 	mine := old.Holds(e.steady) && old.Agent == a.ID
-	if err := r.mayClaim(e, g, v, a, old); err != nil {
+	if err := r.mayClaim(e, g, v, a, old, c.Turn); err != nil {
 		return nil, err
 	}
 	n, taking := take(e, v, old, a.ID, c.Session, c.LeaseMS)
+	taking = append(taking, grantsUsed(r, e, v)...)
 	out := &decided{changed: !mine, events: taking}
 	res, err := r.reserve(e, g, a.ID, c.Turn, v.ID, n.Until)
 	if err != nil {
@@ -129,7 +130,7 @@ func orInt(v, def int64) int64 {
 func rfc3339(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
 // mayClaim refuses what must not be claimed now, saying what stands in the way.
-func (r *Reader) mayClaim(e *env, g *Goal, v *Todo, a *Agent, old *Claim) error {
+func (r *Reader) mayClaim(e *env, g *Goal, v *Todo, a *Agent, old *Claim, turn string) error {
 	list := "loopx todo list --goal-id " + g.ID + " --status open"
 	switch {
 	case len(g.Pause) > 0:
@@ -151,8 +152,8 @@ func (r *Reader) mayClaim(e *env, g *Goal, v *Todo, a *Agent, old *Claim) error 
 	if id := firstPending(r.LaneBlocks(g.ID, a.ID)); id != "" {
 		return r.gatePending(g.ID, id, a.ID)
 	}
-	if lacks := r.uncovered(v); len(lacks) > 0 {
-		return r.scopeNeeded(g.ID, v.ID, lacks[0])
+	if err := r.scopesHeld(g.ID, v, a.ID, turn); err != nil {
+		return err
 	}
 	if w := r.WaitsFor(g.ID, v.ID); len(w) > 0 {
 		return Errorf(Conflict, "todo_waiting", "%s comes after %s, which is not done", v.ID, w[0]).Try("loopx why --goal-id %s --todo-id %s", g.ID, v.ID)
@@ -168,6 +169,22 @@ func (r *Reader) heldBy(v *Todo, c *Claim) *Error {
 	until := r.Wall(c.Until)
 	return Errorf(Conflict, "lease_held", "%s is held by %s until %s", v.ID, c.Agent, time.UnixMilli(until).UTC().Format("15:04")+" UTC").
 		With("holder", c.Agent).With("until", rfc3339(until))
+}
+
+// scopesHeld refuses work that lacks an approval, or has only a standing one in a
+// tainted turn.
+func (r *Reader) scopesHeld(goal string, v *Todo, agent, turn string) error {
+	if len(v.Scopes) == 0 {
+		return nil
+	}
+	if lacks := r.uncovered(v, false); len(lacks) > 0 {
+		return r.scopeNeeded(goal, v.ID, lacks[0])
+	}
+	if lacks := r.uncovered(v, true); len(lacks) > 0 && tainted(r, goal, agent, turn) {
+		return Errorf(Conflict, "turn_tainted", "this turn carries words of others, so the standing approval of %s is not used in it", lacks[0]).
+			Try("go on in a new turn, or ask for this once: loopx gate open --goal-id %s --blocks-todo %s --question TEXT", goal, v.ID)
+	}
+	return nil
 }
 
 func (r *Reader) scopeNeeded(goal, todo, scope string) error {

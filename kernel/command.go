@@ -38,6 +38,12 @@ type Actor struct {
 	ID      string `json:"id,omitempty"`
 	Name    string `json:"name,omitempty"`
 	Surface string `json:"surface"` // cli, page, slack, ...
+	// Process and Terminal say where a local command came from, for showing.
+	Process  string `json:"process,omitempty"`
+	Terminal string `json:"terminal,omitempty"`
+	// Press is set by a door that has a chat surface ready on which a person can
+	// press a button.
+	Press bool `json:"press_ready,omitempty"`
 }
 
 // Actor kinds.
@@ -111,7 +117,7 @@ func NewCommand(name string) Command {
 		&CreateGoal{}, &StartGoal{}, &PauseGoal{}, &CloseGoal{}, &ConfigureGoal{}, &RegisterAgent{},
 		&OpenSession{}, &CloseSession{},
 		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{}, &TransferTodo{},
-		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &ChangeGate{}, &ReopenGate{}, &RevokeGrant{},
+		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &ChangeGate{}, &ReopenGate{}, &DisownAnswer{}, &RenewToken{}, &SetAway{}, &TaintTurn{}, &RevokeGrant{},
 		&OpenTurn{}, &Refresh{}, &SpendSlot{}, &CommitTurn{}, &MarkTurn{}, &VoidSlot{}, &OweAnswer{}, &SettleAnswer{}, &AckSchedule{}, &HoldTodo{},
 		&ImportRows{},
 		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{}, &Unlink{}, &SuspendPrincipal{}, &UnsuspendPrincipal{}, &SetPerson{}, &SetAttention{},

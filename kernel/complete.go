@@ -126,8 +126,8 @@ func (c *CompleteTodo) allowed(r *reader, g *Goal, v *Todo, w *fence) error {
 	if id := firstPending(r.LaneBlocks(g.ID, w.agent)); id != "" {
 		return r.gatePending(g.ID, id, w.agent)
 	}
-	if lacks := r.uncovered(v); len(lacks) > 0 {
-		return r.scopeNeeded(g.ID, v.ID, lacks[0])
+	if err := r.scopesHeld(g.ID, v, w.agent, c.Turn); err != nil {
+		return err
 	}
 	if on := r.WaitsFor(g.ID, v.ID); len(on) > 0 {
 		return Errorf(Conflict, "todo_waiting", "%s comes after %s, which is not done", v.ID, on[0])

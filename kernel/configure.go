@@ -180,11 +180,11 @@ func (c *TransferTodo) decide(r *reader, e *env) (*decided, error) {
 		result["changed"] = false
 		return &decided{result: result}, nil
 	}
-	if err := r.mayClaim(e, g, v, to, nil); err != nil {
+	if err := r.mayClaim(e, g, v, to, nil, ""); err != nil {
 		return nil, err
 	}
 	n, taking := take(e, v, w.claim, to.ID, "", c.LeaseMS)
-	events := append(r.releaseClaim(w.claim), taking...)
+	events := append(r.releaseClaim(w.claim), append(taking, grantsUsed(r, e, v)...)...)
 	res, err := r.reserve(e, g, to.ID, "", v.ID, n.Until)
 	if err != nil {
 		if slot := r.Reservation(g.ID, w.claim.Agent); slot == nil || slot.Todo != v.ID {

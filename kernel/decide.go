@@ -16,6 +16,8 @@ type Caller struct {
 	Session      string   `json:"session,omitempty"` // default cli:AGENT
 	// Workspace is where the caller works, nil when that is not known.
 	Workspace *Workspace `json:"workspace,omitempty"`
+	// Tainted is set for a turn that carries words of others: no grant is used.
+	Tainted bool `json:"tainted,omitempty"`
 	// Why asks for the candidates that lost, with reasons.
 	Why bool `json:"why,omitempty"`
 }
@@ -278,15 +280,6 @@ func (s *situation) able(v *Todo) bool {
 		s.unable, s.lacks = &candidate{todo: v}, lacks
 	}
 	return false
-}
-
-// lapsed are approvals a todo had and has no longer: its grant ran out or was
-// revoked, and no gate asks for it yet.
-func (s *situation) lapsed(v *Todo) []string {
-	if len(v.Scopes) == 0 || len(s.r.Blocks(s.g.ID, v.ID)) > 0 {
-		return nil
-	}
-	return s.r.uncovered(v)
 }
 
 // baseCapabilities every agent has.

@@ -25,6 +25,8 @@ type Event struct {
 	Principal   *Principal   `json:"principal,omitempty"`
 	LinkCode    *LinkCode    `json:"link_code,omitempty"`
 	Grant       *Grant       `json:"grant,omitempty"`
+	Away        *Away        `json:"away,omitempty"`
+	OwnerToken  *OwnerToken  `json:"owner_token,omitempty"`
 	Pruned      *Pruned      `json:"pruned,omitempty"`
 	Base        *Base        `json:"base,omitempty"`
 	Role        *Role        `json:"role,omitempty"`
@@ -62,12 +64,16 @@ const (
 	GateJoined         = "gate_joined" // another todo waits for the same answer
 	GrantGiven         = "grant_given"
 	GrantRevoked       = "grant_revoked"
-	GateVoted          = "gate_voted"       // one of several who must agree
-	GateChangedEvent   = "gate_changed"     // the decider thought better of it
-	GateReopened       = "gate_reopened"    // its answer holds no longer: it is asked again
-	GateAskedAgain     = "gate_asked_again" // a refused scope, with something new
-	GateRestated       = "gate_restated"    // what it is about was changed
-	GateExtended       = "gate_extended"    // an expired one can be answered again
+	GateVoted          = "gate_voted"        // one of several who must agree
+	GateChangedEvent   = "gate_changed"      // the decider thought better of it
+	GateReopened       = "gate_reopened"     // its answer holds no longer: it is asked again
+	GateAskedAgain     = "gate_asked_again"  // a refused scope, with something new
+	GateRestated       = "gate_restated"     // what it is about was changed
+	GateExtended       = "gate_extended"     // an expired one can be answered again
+	GateAwaits         = "gate_awaits_press" // answered at a terminal, to be confirmed by a press
+	AwaySet            = "away_set"
+	OwnerTokenMarked   = "owner_token_marked"
+	GrantUsed          = "grant_used"
 	GateReleased       = "gate_released"
 	GateNotified       = "gate_notified"
 	GateTaken          = "gate_taken"

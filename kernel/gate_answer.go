@@ -11,6 +11,11 @@ type AnswerGate struct {
 	// Digest binds the answer to what was shown; empty means "as it is now"
 	// and is for surfaces that show and answer in one step.
 	Digest string `json:"digest,omitempty"`
+	// Grant is what an approval of a scope leaves: "action" nothing, "goal" a
+	// standing approval until GrantUntil (UTC ms, default and at most 30 days);
+	// empty is what was asked for.
+	Grant      string `json:"grant,omitempty"`
+	GrantUntil int64  `json:"grant_until,omitempty"`
 }
 
 // Name implements Command.
@@ -44,8 +49,15 @@ func (c *AnswerGate) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
+	wish := grantWish{wide: c.Grant, until: c.GrantUntil, right: rightOfActor(r, v.Goal, e.by)}
+	if o.Outcome != Approve && (c.Grant != "" || c.GrantUntil != 0) {
+		return nil, Errorf(Invalid, "grant_nothing", "only an approval can stand for later")
+	}
 	n := *v
-	n.Revision, n.Updated = v.Revision+1, e.now
+	n.Revision, n.Updated, n.Pending = v.Revision+1, e.now, nil
+	if releases(o.Outcome) && v.Protected() && e.by.Surface == "cli" && e.by.Press && pressable(r, v) {
+		return awaitPress(v, &n, answerOf(r, e, o, c.Reason))
+	}
 	if quorum := r.AskedOf(v).Quorum; quorum > 1 && releases(o.Outcome) {
 		n.Votes = voted(r, e, v, Vote{Option: o.ID, Reason: c.Reason})
 		agree := 0
@@ -60,7 +72,26 @@ func (c *AnswerGate) decide(r *reader, e *env) (*decided, error) {
 	}
 	n.Status = GateAnswered
 	n.Answer = answerOf(r, e, o, c.Reason)
-	return conclude(r, e, v, &n)
+	return conclude(r, e, v, &n, wish)
+}
+
+// pressable says whether somebody who is asked has a chat account to press on.
+func pressable(r *Reader, v *Gate) bool {
+	return slices.ContainsFunc(r.AskedPersons(v), func(id string) bool { return linked(r, id) })
+}
+
+// awaitPress keeps an answer that was given at a terminal until a press on a card
+// makes it true: a process that can type is no proof of a person.
+func awaitPress(v, n *Gate, a *GateAnswer) (*decided, error) {
+	res := gateResult(n)
+	res["pending"], res["option"] = "press", a.Option
+	if v.Pending != nil && v.Pending.Option == a.Option && v.Pending.Person == a.Person {
+		res["changed"] = false
+		return &decided{result: res}, nil
+	}
+	n.Pending = a
+	res["changed"] = true
+	return &decided{changed: true, result: res, events: []Event{{Type: GateAwaits, Goal: v.Goal, Subject: v.ID, Gate: n}}}, nil
 }
 
 func (g *Gate) option(id string) (Option, error) {
@@ -79,7 +110,8 @@ func releases(outcome string) bool { return outcome == Approve || outcome == Ans
 
 func answerOf(r *Reader, e *env, o Option, reason string) *GateAnswer {
 	return &GateAnswer{Option: o.ID, Label: o.Label, Outcome: o.Outcome, Reason: reason,
-		Person: or(e.by.ID, "owner"), Name: r.personName(e.by), Surface: e.by.Surface, At: e.now, Steady: e.steady}
+		Person: or(e.by.ID, "owner"), Name: r.personName(e.by), Surface: e.by.Surface, At: e.now, Steady: e.steady,
+		Process: plain(e.by.Process, 80), Terminal: plain(e.by.Terminal, 80)}
 }
 
 // voted are the votes that count with one more: of persons who still have the
@@ -125,7 +157,7 @@ func (c *AnswerGate) vote(v, n *Gate, missing int) (*decided, error) {
 }
 
 // conclude is what a decision does: v is the gate before it, n after.
-func conclude(r *Reader, e *env, v, n *Gate) (*decided, error) {
+func conclude(r *Reader, e *env, v, n *Gate, wish grantWish) (*decided, error) {
 	outcome := n.Answer.Outcome
 	n.Released = nil
 	if releases(outcome) {
@@ -138,8 +170,15 @@ func conclude(r *Reader, e *env, v, n *Gate) (*decided, error) {
 		typ = GateChangedEvent
 	}
 	events := []Event{{Type: typ, Goal: v.Goal, Subject: v.ID, Gate: n}}
-	if outcome == Approve && v.Scope != "" {
-		events = append(events, granted(e, v, n.Answer.Person)...)
+	if outcome == Approve {
+		given, err := granted(e, v, n.Answer.Person, wish)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, given...)
+		if len(given) > 0 {
+			res["grant_id"] = given[0].Subject
+		}
 	}
 	if releases(outcome) {
 		events = append(events, r.resumed(e, v.Goal, resumeGate+":"+v.ID)...)

@@ -59,7 +59,7 @@ func (c *ChangeGate) decide(r *reader, e *env) (*decided, error) {
 	n.Past = keepLast(append(slices.Clone(v.Past), PastAnswer{Answer: *v.Answer, Why: "changed", By: e.by.ID, At: e.now, Taken: v.Taken}), pastMost)
 	n.Answer, n.Taken = answerOf(r, e, o, c.Reason), nil
 	n.Revision, n.Updated = v.Revision+1, e.now
-	out, err := conclude(r, e, v, &n)
+	out, err := conclude(r, e, v, &n, grantWish{right: rightOfActor(r, v.Goal, e.by)})
 	if err != nil {
 		return nil, err
 	}

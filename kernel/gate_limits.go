@@ -24,52 +24,6 @@ func (g *Gate) askingAgent() string {
 	return g.AskedBy
 }
 
-// AskedPersons are the persons a gate asks now, by id: those named, or those whose
-// role it asks for.
-func (r *Reader) AskedPersons(v *Gate) []string {
-	g := r.Goal(v.Goal)
-	if g == nil {
-		return nil
-	}
-	a := askedOf(g, v)
-	var out []string
-	add := func(id string) {
-		if !slices.Contains(out, id) && mayBeAsked(g, v, id, rightOf(r, v.Goal, id)) && !(v.AskedBy == "person:"+id && (a.NotAsker || a.Quorum > 1)) {
-			out = append(out, id)
-		}
-	}
-	if len(a.Persons) > 0 {
-		for _, id := range a.Persons {
-			add(id)
-		}
-		return out
-	}
-	if a.Role == RoleApprover {
-		for _, v := range r.RolesOf(g.ID) {
-			if v.Role == RoleApprover {
-				add(v.Person)
-			}
-		}
-		if len(out) >= a.Quorum {
-			return out
-		}
-	}
-	for _, p := range rows[Person](r, under(rolesMax, tblPerson)) {
-		if p.Owner {
-			add(p.ID)
-		}
-	}
-	for _, v := range r.RolesOf(g.ID) {
-		if v.Role == RoleOwner {
-			add(v.Person)
-		}
-	}
-	if len(out) == 0 {
-		add("owner") // nobody has a name yet
-	}
-	return out
-}
-
 // mayAsk refuses an agent that asks too much. more are gates that the same
 // command opens already.
 func mayAsk(r *Reader, v *Gate, more int) error {

@@ -27,7 +27,7 @@ func termsOf(r *Reader, v *Gate, course uint64, over map[string]*Todo) string {
 
 // digest covers what a person is shown and what their answer releases, byte-exact.
 func (g *Gate) digest() string {
-	return digest([]any{g.Goal, g.Question, g.Why, g.Options, g.Kind, g.Blocks, g.Expires, g.Advisory, g.Scope, g.Terms, g.Request})
+	return digest([]any{g.Goal, g.Question, g.Why, g.Options, g.Kind, g.Blocks, g.Expires, g.Advisory, g.Scope, g.Terms, g.Request, g.Tainted})
 }
 
 // said is what a todo asks to be done, and with what rights: a change of it is
@@ -124,6 +124,7 @@ func courseChanged(r *Reader, e *env, goal string, course uint64) ([]Event, erro
 func restate(r *Reader, e *env, v *Gate, course uint64, over map[string]*Todo) Event {
 	n := *v
 	n.Revision, n.Updated = v.Revision+1, e.now
+	n.Pending = nil
 	n.Terms = termsOf(r, &n, course, over)
 	n.Digest = n.digest()
 	return Event{Type: GateRestated, Goal: v.Goal, Subject: v.ID, Gate: &n}
@@ -154,7 +155,7 @@ const pastMost = 8
 // again is an answered gate as an open one, its decision kept as a past one.
 func again(e *env, v *Gate, why string) *Gate {
 	n := *v
-	n.Status, n.Answer, n.Votes, n.Taken, n.Released, n.Lifted, n.Notified = GateOpen, nil, nil, nil, nil, false, false
+	n.Status, n.Answer, n.Votes, n.Pending, n.Taken, n.Released, n.Lifted, n.Notified = GateOpen, nil, nil, nil, nil, nil, false, false
 	n.Past = keepLast(append(slices.Clone(v.Past), PastAnswer{Answer: *v.Answer, Why: why, By: e.by.ID, At: e.now, Taken: v.Taken}), pastMost)
 	n.Revision, n.Updated = v.Revision+1, e.now
 	return &n

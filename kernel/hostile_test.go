@@ -98,6 +98,17 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 		g := o.do(&kernel.OpenGate{Goal: "site", Question: "Soon?", Advisory: true, Expires: o.now + 1}, cli())["gate_id"].(string)
 		o.pass(1)
 		return &kernel.ReopenGate{Gate: g}, owner()
+	case "gate.disown":
+		o.do(&kernel.AnswerGate{Gate: o.gate, Option: "approve"}, owner())
+		return &kernel.DisownAnswer{Gate: o.gate}, owner()
+	case "owner.renewed":
+		o.do(&kernel.AnswerGate{Gate: o.gate, Option: "approve"}, owner())
+		o.do(&kernel.DisownAnswer{Gate: o.gate}, owner())
+		return &kernel.RenewToken{}, owner()
+	case "person.away":
+		return &kernel.SetAway{Until: o.now + hour}, owner()
+	case "turn.taint":
+		return &kernel.TaintTurn{Goal: "site", Agent: "ann", Turn: "t1"}, cli()
 	case "gate.notified":
 		return &kernel.NotifyGate{Goal: "site", Gate: o.gate}, bot()
 	case "turn.open":

@@ -32,6 +32,8 @@ const (
 	tblBlockBack = "gb" // goal, gate, todo
 	tblAskOpen   = "qn" // goal, asking agent, open gate
 	tblAskRate   = "qa" // goal, asking agent, person, steady time, gate -> that time
+	tblAway      = "aw" // person
+	tblToken     = "ot" // whether the owner's token is to be renewed
 	tblFreed     = "fr" // goal, todo, gate whose approval let it go -> whether it was claimed since
 	tblLane      = "la" // goal, agent or "*", gate -> state of the block
 	tblGate      = "q"  // goal, gate

@@ -196,7 +196,7 @@ func (s *rows) events() error {
 				if e.Type == "gate_asked_again" {
 					s.asks(rec, e.Gate)
 				}
-				answered[e.Subject] = false
+				answered[e.Subject], s.released[e.Subject] = false, false
 				s.decided[e.Subject]++
 			case "gate_changed":
 				if e.Gate.Answer.Person != rec.By.ID {

@@ -104,21 +104,56 @@ func (r *Reader) Grants(goal string) []*Grant {
 	return rows[Grant](r, under(grantsMost, tblGrant, goal))
 }
 
-// covered says whether a need of a todo is approved now: by a standing grant, or
-// by the answer to the gate that asked for this todo.
-func (r *Reader) covered(v *Todo, scope string) bool {
-	if r.raw(store.Key(tblScopeDone, v.Goal, v.ID, scope)) != nil {
-		return true
-	}
-	return slices.ContainsFunc(r.Grants(v.Goal), func(g *Grant) bool { return g.Live(r.now) && scopeCovers(g.Scope, scope) })
+// approvedFor says whether the answer to the gate that asked for this todo
+// approved its need.
+func approvedFor(r *Reader, v *Todo, scope string) bool {
+	return r.raw(store.Key(tblScopeDone, v.Goal, v.ID, scope)) != nil
 }
 
-// uncovered are the needs of a todo that nobody has approved, or no longer.
-func (r *Reader) uncovered(v *Todo) []string {
+// grantFor is the standing approval that covers a need now, or nil.
+func grantFor(r *Reader, goal, scope string) *Grant {
+	for _, g := range r.Grants(goal) {
+		if g.Live(r.now) && scopeCovers(g.Scope, scope) {
+			return g
+		}
+	}
+	return nil
+}
+
+// covered says whether a need of a todo is approved now.
+func (r *Reader) covered(v *Todo, scope string) bool {
+	return approvedFor(r, v, scope) || grantFor(r, v.Goal, scope) != nil
+}
+
+// uncovered are the needs of a todo that nobody has approved, or no longer; in a
+// tainted turn standing approvals do not count.
+func (r *Reader) uncovered(v *Todo, tainted bool) []string {
 	var out []string
 	for _, s := range v.Scopes {
-		if !r.covered(v, s) {
+		if !approvedFor(r, v, s) && (tainted || grantFor(r, v.Goal, s) == nil) {
 			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// lapsed are approvals a todo had and has no longer: its grant ran out or was
+// revoked, and no gate asks for it yet.
+func (s *situation) lapsed(v *Todo) []string {
+	if len(v.Scopes) == 0 || len(s.r.Blocks(s.g.ID, v.ID)) > 0 {
+		return nil
+	}
+	return s.r.uncovered(v, s.caller.Tainted || tainted(s.r, s.g.ID, s.agent, s.caller.Turn))
+}
+
+// grantsUsed notes which standing approvals a todo is taken on.
+func grantsUsed(r *Reader, e *env, v *Todo) []Event {
+	var out []Event
+	for _, s := range v.Scopes {
+		if g := grantFor(r, v.Goal, s); g != nil && !approvedFor(r, v, s) {
+			n := *g
+			n.Used = e.now
+			out = append(out, Event{Type: GrantUsed, Goal: v.Goal, Subject: n.ID, Grant: &n})
 		}
 	}
 	return out
@@ -200,15 +235,47 @@ func joined(r *Reader, e *env, g *Gate, todos []string, over map[string]*Todo) E
 	return Event{Type: GateJoined, Goal: g.Goal, Subject: g.ID, Gate: &n}
 }
 
-// granted is the standing approval that an approved gate leaves, if its scope
-// reaches beyond what it blocked.
-func granted(e *env, g *Gate, by string) []Event {
-	_, granularity, _, err := parseScope(g.Scope)
-	if err != nil || rank(granularity) < 1 {
-		return nil
+// grantWish is what the person who approves says about the future: "action" for
+// this once, "goal" for the goal until a date, "" for what was asked.
+type grantWish struct {
+	wide  string
+	until int64
+	right string // of the person in the goal
+}
+
+// granted is the standing approval that an approved gate leaves: no wider than
+// what was asked, 30 days at most, and only from an owner.
+func granted(e *env, g *Gate, by string, w grantWish) ([]Event, error) {
+	kind, granularity, key, err := parseScope(g.Scope)
+	if err != nil {
+		if w.wide != "" {
+			return nil, Errorf(Invalid, "grant_nothing", "%s asks for no scope, so nothing can stand for later", g.Code)
+		}
+		return nil, nil
 	}
-	v := &Grant{ID: e.id("grant_"), Goal: g.Goal, Scope: g.Scope, Gate: g.ID, Digest: g.Digest, By: by, Created: e.now, Expires: e.now + grantMS}
-	return []Event{{Type: GrantGiven, Goal: g.Goal, Subject: v.ID, Grant: v}}
+	if w.wide != "" {
+		if err := oneOf("grant", w.wide, "action", "goal"); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case w.wide == "" && w.until != 0, w.until != 0 && (w.until <= e.now || w.until > e.now+grantMS):
+		return nil, Errorf(Invalid, "bad_grant_until", "an approval for the goal ends within 30 days")
+	case w.wide == "goal" && rank(granularity) < 1:
+		return nil, Errorf(Invalid, "grant_wider", "%s asks for this once, and an approval is no wider than what was asked", g.Code)
+	case w.wide == "goal" && w.right != RoleOwner:
+		return nil, Errorf(Denied, "owner_only", "an approval for the whole goal is an owner's act").Try("approve it for this action, or let an owner answer")
+	case w.wide == "action", rank(granularity) < 1, w.right != RoleOwner:
+		return nil, nil // what it blocks is approved, and nothing stands
+	case w.wide == "goal":
+		granularity = "goal"
+	}
+	until := w.until
+	if until == 0 {
+		until = e.now + grantMS
+	}
+	v := &Grant{ID: e.id("grant_"), Goal: g.Goal, Scope: kind + ":" + granularity + ":" + key, Gate: g.ID, Digest: g.Digest, By: by, Created: e.now, Expires: until}
+	return []Event{{Type: GrantGiven, Goal: g.Goal, Subject: v.ID, Grant: v}}, nil
 }
 
 // floor raises a gate's kind to the most protected scope that what it blocks

@@ -17,6 +17,7 @@ func (v *Person) sound() bool    { return v.ID != "" }
 func (v *Principal) sound() bool { return v.Person != "" }
 func (v *LinkCode) sound() bool  { return v.Digest != "" }
 func (v *Grant) sound() bool     { return v.ID != "" && v.Expires > 0 }
+func (v *Away) sound() bool      { return v.Person != "" }
 func (v *Head) sound() bool      { return v.Seq > 0 && v.Hash != "" }
 
 func (v *pruneRow) sound() bool { return v.Upto > 0 }
@@ -72,7 +73,7 @@ func (e *Event) sound() bool {
 		(e.Todo == nil || e.Todo.sound()) && (e.Claim == nil || e.Claim.sound()) && (e.Gate == nil || e.Gate.sound()) &&
 		(e.Evidence == nil || e.Evidence.sound()) && (e.Turn == nil || e.Turn.sound()) && (e.Run == nil || e.Run.sound()) &&
 		(e.Reservation == nil || e.Reservation.sound()) && (e.Pruned == nil || e.Pruned.sound()) && (e.Base == nil || e.Base.sound()) && (e.Spend == nil || e.Spend.sound()) && (e.Person == nil || e.Person.sound()) &&
-		(e.Grant == nil || e.Grant.sound()) && (e.Principal == nil || e.Principal.sound()) && (e.LinkCode == nil || e.LinkCode.sound()) &&
+		(e.Grant == nil || e.Grant.sound()) && (e.Away == nil || e.Away.sound()) && (e.Principal == nil || e.Principal.sound()) && (e.LinkCode == nil || e.LinkCode.sound()) &&
 		(e.Role == nil || e.Role.sound()) && (e.Binding == nil || e.Binding.sound()) &&
 		(e.Cadence == nil || e.Cadence.sound()) && (e.Owed == nil || e.Owed.sound()) && (e.Replan == nil || e.Replan.sound())
 }

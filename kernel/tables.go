@@ -93,6 +93,12 @@ func (t *tables) apply(e *Event) {
 			t.count(v.Goal, func(c *Counts) { c.Spent = v.Total })
 		}
 	}
+	if v := e.Away; v != nil {
+		t.put(v, tblAway, v.Person)
+	}
+	if v := e.OwnerToken; v != nil {
+		t.put(v, tblToken)
+	}
 	if v := e.Grant; v != nil {
 		t.put(v, tblGrant, v.Goal, v.ID)
 	}

@@ -23,6 +23,7 @@ type OpenTurn struct {
 	Workspace *Workspace `json:"workspace,omitempty"`
 	Claim     bool       `json:"claim,omitempty"`
 	LeaseMS   int64      `json:"lease_ms,omitempty"`
+	Tainted   bool       `json:"tainted,omitempty"` // it carries words of others: no grant is used
 }
 
 // Name implements Command.
@@ -35,7 +36,7 @@ func (c *OpenTurn) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := r.Decide(Caller{Goal: c.Goal, Agent: c.Agent, Capabilities: c.Capabilities, Turn: c.Turn, Session: c.Session, Workspace: c.Workspace})
+	d, err := r.Decide(Caller{Goal: c.Goal, Agent: c.Agent, Capabilities: c.Capabilities, Turn: c.Turn, Session: c.Session, Workspace: c.Workspace, Tainted: c.Tainted})
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (c *OpenTurn) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Turn{ID: c.Turn, Goal: d.Goal, Agent: d.Agent, Session: sid, Act: d.ShouldRun, Rule: d.Rule, Status: TurnLive, Until: e.steady + orInt(c.LeaseMS, leaseMS), Opened: e.now}
+	t := &Turn{ID: c.Turn, Goal: d.Goal, Agent: d.Agent, Session: sid, Act: d.ShouldRun, Rule: d.Rule, Status: TurnLive, Until: e.steady + orInt(c.LeaseMS, leaseMS), Opened: e.now, Tainted: c.Tainted}
 	if !d.ShouldRun {
 		t.Status, t.Outcome, t.Closed = TurnClosed, "answered", e.now
 	}
@@ -133,6 +134,7 @@ func (c *OpenTurn) act(r *reader, e *env, d *Decision, t *Turn, out *decided, si
 		d.Contract.CLI.Next = d.Contract.CLI.Next[1:] // it is claimed with this
 	}
 	n, taking := take(e, r.Todo(d.Goal, todo), old, d.Agent, sid, c.LeaseMS)
+	taking = append(taking, grantsUsed(r, e, r.Todo(d.Goal, todo))...)
 	t.Generation, t.Until = n.Generation, n.Until
 	d.Selected.ClaimedBy, d.Lease = d.Agent, n.lease(e)
 	out.events = append(out.events, taking...)

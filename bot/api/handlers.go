@@ -5,8 +5,10 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
+	"loopx/adapters/chat"
 	"loopx/bot/client"
 	"loopx/inbox"
 	"loopx/kernel"
@@ -32,13 +34,23 @@ func (s *Server) do(c echo.Context) error {
 			return kernel.Errorf(kernel.Denied, "token_bad", "the owner token is not the one of this state folder").Try("use owner.token of the state folder")
 		}
 	}
-	rec, err := s.opt.Service.Do(c.Request().Context(), cmd, kernel.Options{
-		Key: req.Key, Preview: req.Preview, Plan: req.Plan, By: client.ActorOf(req.As.Agent, owner),
-	})
+	by := client.ActorOf(req.As.Agent, owner)
+	if owner {
+		by.Process, by.Terminal, by.Press = req.As.Process, req.As.Terminal, s.canPress()
+	}
+	rec, err := s.opt.Service.Do(c.Request().Context(), cmd, kernel.Options{Key: req.Key, Preview: req.Preview, Plan: req.Plan, By: by})
 	if err != nil {
 		return err
 	}
 	return answer(c, rec)
+}
+
+// canPress says whether a chat connection is ready, so that a person can confirm
+// there what was typed here.
+func (s *Server) canPress() bool {
+	return s.opt.Info != nil && slices.ContainsFunc(s.opt.Info().Connections, func(c client.Connection) bool {
+		return c.Platform != string(chat.Console) && c.State == string(chat.Ready)
+	})
 }
 
 func (s *Server) query(c echo.Context) error {

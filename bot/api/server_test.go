@@ -139,6 +139,61 @@ func TestActorComesFromTheDoor(t *testing.T) {
 	}
 }
 
+// A protected yes from the command line waits for a press while a chat connection
+// is ready and somebody is linked on it; and it says where it came from.
+func TestTerminalAnswerWaitsForAPress(t *testing.T) {
+	home := newHome(t)
+	d := start(t, home)
+	d.goal(t, "site")
+	_ = d.srv.Stop(t.Context())
+	state := "connecting"
+	d.srv = api.New(api.Options{Service: view.Local{K: d.held.Kernel}, Home: home, OwnerToken: d.c.OwnerToken,
+		Info: func() client.Info {
+			return client.Info{Connections: []client.Connection{{Name: "console", Platform: "console", State: "ready"}, {Name: "work", Platform: "slack", State: state}}}
+		}})
+	if err := d.srv.Start(); err != nil {
+		t.Fatal(err)
+	}
+	asOwner := kernel.Options{By: client.OwnerHere()}
+	do := func(cmd kernel.Command, opt kernel.Options) map[string]any {
+		t.Helper()
+		rec, err := d.c.Do(t.Context(), cmd, opt)
+		if err != nil {
+			t.Fatalf("%s: %v", cmd.Name(), err)
+		}
+		var out map[string]any
+		if err := json.Unmarshal(rec.Result, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	code := kernel.CodeDigest("abcd-efgh")
+	do(&kernel.CreateLinkCode{Digest: code, Person: "Wei"}, asOwner)
+	bot := kernel.Options{By: kernel.Actor{Kind: kernel.ByBot, Surface: "slack"}}
+	if _, err := d.held.Kernel.Do(t.Context(), &kernel.RedeemLinkCode{Digest: code, Platform: "slack", Connection: "work", Tenant: "T", User: "U", Private: "D"}, bot); err != nil {
+		t.Fatal(err)
+	}
+	do(&kernel.SettleLink{Platform: "slack", Connection: "work", Tenant: "T", User: "U"}, asOwner)
+	for i, want := range []string{"answered", "open"} {
+		gate := do(&kernel.OpenGate{Goal: "site", Question: "Publish " + want + "?", Kind: "publish", WholeGoal: true}, asCLI())["gate_id"].(string)
+		state = []string{"connecting", "ready"}[i]
+		if out := do(&kernel.AnswerGate{Gate: gate, Option: "approve"}, asOwner); out["status"] != want {
+			t.Errorf("with the connection %s: %v", state, out)
+		}
+		g, err := view.Ask[view.Gate](t.Context(), d.c, &view.GateOne{Gate: gate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := g.Answer
+		if want == "open" {
+			a = g.Pending
+		}
+		if a == nil || a.Process == "" || a.Surface != "cli" {
+			t.Errorf("it does not say where it came from: %+v", a)
+		}
+	}
+}
+
 func codeOf(err error) string {
 	if err == nil {
 		return ""

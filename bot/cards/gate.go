@@ -58,6 +58,12 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 	if g.Who.Quorum > 1 {
 		card.Facts = append(card.Facts, sprintf(w.votes, g.Who.Words(), g.Agree, g.Who.Quorum))
 	}
+	if g.Tainted {
+		card.Facts = append(card.Facts, w.tainted)
+	}
+	if a := g.Pending; a != nil {
+		card.Facts = append(card.Facts, sprintf(w.pending, a.Name, a.Label, strings.TrimPrefix(origin(a), "cli · ")))
+	}
 	card.Facts = append(card.Facts, before(g, w, at)...)
 	if g.Fallback != "" {
 		card.Facts = append(card.Facts, g.Fallback)
@@ -140,7 +146,7 @@ func decided(card *chat.Card, g view.Gate, w words, at func(int64) string) {
 	a := g.Answer
 	card.State, card.Struck, card.Protected = chat.CardDecided, true, false
 	card.Title = g.GoalTitle + " · " + sprintf(w.decided, a.Name, a.Label)
-	parts := []string{a.Label, a.Name, at(a.At), sprintf(w.via, a.Surface)}
+	parts := []string{a.Label, a.Name, at(a.At), sprintf(w.via, origin(a))}
 	switch {
 	case g.Taken != nil:
 		parts = append(parts, sprintf(w.taken, g.Taken.Agent, at(g.Taken.At)))
@@ -156,6 +162,18 @@ func decided(card *chat.Card, g view.Gate, w words, at func(int64) string) {
 	if a.Reason != "" {
 		card.Facts = append(card.Facts, sprintf(w.reason, a.Reason))
 	}
+}
+
+// origin is where an answer came from: the surface, and for one that was no press
+// its process and terminal.
+func origin(a *kernel.GateAnswer) string {
+	parts := []string{a.Surface}
+	for _, s := range []string{a.Process, a.Terminal} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, " · ")
 }
 
 // before is the last decision that holds no longer: a correction shows both.

@@ -17,7 +17,7 @@ type words struct {
 	taken, nobody, recorded, outdated       string
 	confirmTitle, confirm, back, protected  string
 	expiredNote, withdrawnNote, reason, via string
-	votes, was, parked                      string
+	votes, was, parked, pending, tainted    string
 }
 
 func wordsOf(lang string) words {
@@ -31,6 +31,7 @@ func wordsOf(lang string) words {
 			confirmTitle: "请再次确认", confirm: "确认：%s", back: "返回", protected: "受保护的决定，需要按两次",
 			expiredNote: "没有人在截止前回答。超时不代表同意。", withdrawnNote: "提问者已撤回。它阻塞的任务仍被阻塞。", reason: "理由：%s", via: "通过 %s",
 			votes: "%s：%d / %d 人一致", was: "此前：%s（%s，%s），不再有效", parked: "已过 %s，不再提醒，仍可回答",
+			pending: "%s 在终端回答了“%s”（%s），等待按键确认", tainted: "提问的这一轮含有外部文字",
 		}
 	}
 	return words{
@@ -42,6 +43,7 @@ func wordsOf(lang string) words {
 		confirmTitle: "press once more to confirm", confirm: "Confirm: %s", back: "Back", protected: "protected: it takes two presses",
 		expiredNote: "Nobody answered in time. Expiry grants nothing.", withdrawnNote: "The asker took it back. What it blocked stays blocked.", reason: "Reason: %s", via: "via %s",
 		votes: "Asks %s: %d of %d agree", was: "Before: %s by %s, %s; it holds no longer", parked: "parked since %s, it can still be answered",
+		pending: "%s answered %s at a terminal (%s): it waits for a press", tainted: "Asked in a turn that carries words of others",
 	}
 }
 

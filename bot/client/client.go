@@ -52,6 +52,7 @@ func (c *Client) Do(ctx context.Context, cmd kernel.Command, opt kernel.Options)
 		req.As.Agent = opt.By.ID
 	case kernel.ByOwner:
 		req.OwnerToken = c.OwnerToken
+		req.As.Process, req.As.Terminal = opt.By.Process, opt.By.Terminal
 	}
 	var rec kernel.Receipt
 	raw, err := c.post(ctx, PathDo, req)

@@ -36,6 +36,9 @@ type DoRequest struct {
 // As labels the caller; it grants nothing.
 type As struct {
 	Agent string `json:"agent,omitempty"`
+	// Process and Terminal say where the owner's command was called, for showing.
+	Process  string `json:"process,omitempty"`
+	Terminal string `json:"terminal,omitempty"`
 }
 
 // QueryRequest is the body of a query.

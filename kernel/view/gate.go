@@ -28,18 +28,22 @@ type Gate struct {
 	Answer    *kernel.GateAnswer `json:"answer,omitempty"`
 	// Who may answer as it is now, Votes what was said so far, and Agree
 	// how many of them say the same.
-	Who       kernel.Asked        `json:"asked"`
-	Votes     []kernel.Vote       `json:"votes,omitempty"`
-	Agree     int                 `json:"agree,omitempty"`
-	Past      []kernel.PastAnswer `json:"past,omitempty"`
-	Taken     *kernel.Taken       `json:"taken,omitempty"`
-	Running   bool                `json:"running"` // a turn is live in the goal
-	Enforced  string              `json:"enforced"`
-	Digest    string              `json:"digest"`
-	Revision  uint64              `json:"revision"`
-	Asked     int64               `json:"asked_at"`
-	Expires   int64               `json:"expires,omitempty"`
-	OnTimeout string              `json:"on_timeout,omitempty"`
+	Who   kernel.Asked        `json:"asked"`
+	Votes []kernel.Vote       `json:"votes,omitempty"`
+	Agree int                 `json:"agree,omitempty"`
+	Past  []kernel.PastAnswer `json:"past,omitempty"`
+	// Pending is an answer from a terminal that waits for a press.
+	Pending *kernel.GateAnswer `json:"pending,omitempty"`
+	// Tainted says that it was asked in a turn that carries words of others.
+	Tainted   bool          `json:"tainted,omitempty"`
+	Taken     *kernel.Taken `json:"taken,omitempty"`
+	Running   bool          `json:"running"` // a turn is live in the goal
+	Enforced  string        `json:"enforced"`
+	Digest    string        `json:"digest"`
+	Revision  uint64        `json:"revision"`
+	Asked     int64         `json:"asked_at"`
+	Expires   int64         `json:"expires,omitempty"`
+	OnTimeout string        `json:"on_timeout,omitempty"`
 	// Parked is set when its date has passed, or everybody who is asked is away:
 	// nobody is reminded, and it can still be answered.
 	Parked bool `json:"parked,omitempty"`
@@ -86,6 +90,7 @@ func GateOf(r *kernel.Reader, v *kernel.Gate) Gate {
 		g.Options = append(g.Options, Option(o))
 	}
 	g.Who, g.Votes, g.Past = r.AskedOf(v), kernel.VotesOf(r, v), v.Past
+	g.Pending, g.Tainted = v.Pending, v.Tainted
 	g.OnTimeout, g.Parked = v.OnTimeout, v.Parked(r.Now())
 	agree := map[string]int{}
 	for _, vote := range g.Votes {

@@ -13,7 +13,7 @@ import (
 )
 
 func gateCmd(a *app) *cobra.Command {
-	return noun("gate", gateOpen(a), gateAnswer(a), gateList(a), gateShow(a), gateWithdraw(a), gateRelease(a), gateChange(a), gateReopen(a))
+	return noun("gate", gateOpen(a), gateAnswer(a), gateList(a), gateShow(a), gateWithdraw(a), gateRelease(a), gateChange(a), gateReopen(a), gateDisown(a))
 }
 
 func gateOpen(a *app) *cobra.Command {
@@ -112,6 +112,7 @@ func (a *app) openGate(c *kernel.OpenGate) error {
 
 func gateAnswer(a *app) *cobra.Command {
 	var s scope
+	var until string
 	c := &kernel.AnswerGate{}
 	return a.verbOf("answer", "decide a gate: an owner's act", func(f *pflag.FlagSet) {
 		a.goalFlag(f, &s)
@@ -120,8 +121,14 @@ func gateAnswer(a *app) *cobra.Command {
 		f.StringVar(&c.Gate, "gate-id", "", "gate, by id or with --goal-id by code")
 		f.StringVar(&c.Option, "option", "", "the answer's id")
 		f.StringVar(&c.Reason, "reason", "", "why, in words")
+		f.StringVar(&c.Grant, "grant", "", "what an approval of a scope leaves: action (nothing), goal (until --grant-until); default: what was asked")
+		f.StringVar(&until, "grant-until", "", "RFC 3339, or a duration from now, 30 days at most")
 	}, func() error {
 		c.Goal = s.goal
+		var err error
+		if c.GrantUntil, err = a.date("--grant-until", until); err != nil {
+			return err
+		}
 		return a.answer(c, nil)
 	})
 }
@@ -167,6 +174,9 @@ func (a *app) answer(c *kernel.AnswerGate, choose func(view.Gate) (string, error
 		return err
 	}
 	return a.out(receipt(rec), func() string {
+		if resultOf(rec, "pending") == "press" {
+			return said(rec, resultOf(rec, "code")+" waits for a press on its card: your answer is kept until then")
+		}
 		if n := resultOf(rec, "missing"); n != "" {
 			return said(rec, fmt.Sprintf("%s: your answer counts, %s more must agree", resultOf(rec, "code"), n))
 		}
@@ -298,6 +308,9 @@ func (p *printer) gateText(g view.Gate) string {
 		b += "Evidence: " + show(e.Summary, 100) + " · " + p.age(e.Observed) + "\n"
 	}
 	b += "Asks " + askedWho(g) + "\n" + p.votes(g)
+	if a := g.Pending; a != nil {
+		b += "Waits for a press: " + show(a.Name, 40) + " says " + show(a.Label, 60) + ", " + p.clock(a.At) + "\n"
+	}
 	for _, old := range g.Past {
 		b += fmt.Sprintf("Before: %s by %s, %s (%s)\n", show(old.Answer.Label, 60), show(old.Answer.Name, 40), p.clock(old.Answer.At), strings.ReplaceAll(old.Why, "_", " "))
 	}

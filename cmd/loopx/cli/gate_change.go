@@ -55,3 +55,20 @@ func gateReopen(a *app) *cobra.Command {
 			func(rec kernel.Receipt) string { return resultOf(rec, "code") + " can be answered again" })
 	})
 }
+
+func gateDisown(a *app) *cobra.Command {
+	var s scope
+	c := &kernel.DisownAnswer{}
+	return a.verbOf("disown", "say that an answer was not yours: the goal stops, the gate asks again", func(f *pflag.FlagSet) {
+		a.goalFlag(f, &s)
+		a.writeFlags(f)
+		a.ownerFlags(f)
+		f.StringVar(&c.Gate, "gate-id", "", "gate, by id or with --goal-id by code")
+	}, func() error {
+		c.Goal = s.goal
+		return a.ownerAct(c, true, "taking back an answer in your name", "The goal stops, "+show(c.Gate, 60)+" asks again, what its answer granted is taken back.", c.Gate,
+			func(rec kernel.Receipt) string {
+				return resultOf(rec, "code") + " asks again and goal " + resultOf(rec, "stopped") + " is stopped; make a new owner token before you go on"
+			})
+	})
+}

@@ -82,20 +82,20 @@ func (a *app) ownerByFile() (kernel.Actor, error) {
 		}
 	}
 	a.access.token = token
-	return client.ActorOf("", true), nil
+	return client.OwnerHere(), nil
 }
 
 func (a *app) ownerByFolder() (kernel.Actor, error) {
 	home := a.access.home
 	if !home.Exists() {
-		return client.ActorOf("", true), nil // the command itself says what is missing
+		return client.OwnerHere(), nil // the command itself says what is missing
 	}
 	token, err := home.Token()
 	if err != nil {
 		return kernel.Actor{}, err
 	}
 	a.access.token = token
-	return client.ActorOf("", true), nil
+	return client.OwnerHere(), nil
 }
 
 // interactive says whether a person sits here: input comes from a terminal, and a

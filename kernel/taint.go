@@ -1,0 +1,65 @@
+package kernel
+
+// TaintTurn marks a turn that has taken in words of somebody unlinked, an
+// attachment or fetched text. It only takes away: standing approvals are not used
+// in it any more, and nothing clears the mark.
+type TaintTurn struct {
+	Goal  string `json:"goal"`
+	Agent string `json:"agent,omitempty"`
+	Turn  string `json:"turn"`
+}
+
+// Name implements Command.
+func (*TaintTurn) Name() string { return "turn.taint" }
+
+func (c *TaintTurn) decide(r *reader, _ *env) (*decided, error) {
+	g, err := r.needGoal(c.Goal)
+	if err != nil {
+		return nil, err
+	}
+	a, err := r.actor(g.ID, c.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkToken("turn_id", c.Turn, 120); err != nil {
+		return nil, err
+	}
+	t, err := r.needTurn(g.ID, a.ID, c.Turn)
+	if err != nil {
+		return nil, err
+	}
+	out := &decided{result: map[string]any{"goal_id": g.ID, "agent_id": a.ID, "turn": t.ID, "tainted": true}}
+	if t.Tainted {
+		return out, nil
+	}
+	n := *t
+	n.Tainted = true
+	out.changed = true
+	out.events = []Event{{Type: TurnChanged, Goal: g.ID, Subject: n.ID, Turn: &n}}
+	return out, nil
+}
+
+// sessionsLooked bounds the sessions of a goal that are looked at for a tainted
+// turn; beyond that a turn counts as tainted.
+const sessionsLooked = 1000
+
+// tainted says whether an agent acts in a tainted turn: the one it names, or any
+// that is live in one of its sessions, so that leaving the name out helps nobody.
+func tainted(r *Reader, goal, agent, turn string) bool {
+	if agent == "" {
+		return false
+	}
+	if t := r.Turn(goal, agent, turn); turn != "" && t != nil && t.Tainted {
+		return true
+	}
+	list := r.Sessions(goal, sessionsLooked)
+	for _, s := range list {
+		if s.Agent != agent || s.State != "open" || s.Turn == "" {
+			continue
+		}
+		if t := r.Turn(goal, agent, s.Turn); t != nil && t.Tainted && t.Status == TurnLive && t.Until > r.steady {
+			return true
+		}
+	}
+	return len(list) >= sessionsLooked
+}
