@@ -40,7 +40,8 @@ func (s *sink) talk(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdi
 			_, err = m.Refuse(e, s.platform, person, v)
 			break
 		}
-		err = inbox.Over(tx).AddText(replyKey(e), placeOf(v, e), cards.Refusal(languageOf(r, person), v.Reason, v.Target.Agent))
+		key, reason, about := refused(v, e)
+		err = inbox.Over(tx).AddText(key, placeOf(v, e), cards.Refusal(languageOf(r, person), reason, about))
 	case routing.Edited:
 		_, err = m.Edit(e, v.Text)
 	case routing.Deleted:
@@ -53,6 +54,22 @@ func (s *sink) talk(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdi
 		return false, nil
 	}
 	return true, err
+}
+
+// refused is the key of a refusal's text and what it is about. That a thread
+// needs mentions is said once in it.
+func refused(v routing.Verdict, e chat.Event) (key, reason, about string) {
+	switch {
+	case v.Reason == routing.ReasonSecond:
+		return "second/" + e.Place.Connection + "/" + e.Place.Conversation + "/" + e.Place.Thread, v.Reason, ""
+	case len(v.Gates) > 0 && v.Reason == routing.ReasonRight:
+		return replyKey(e), "gate_right", v.Gates[0].Code
+	case len(v.Gates) > 0:
+		return replyKey(e), v.Reason, v.Gates[0].Code
+	case v.Word != "":
+		return replyKey(e), v.Reason, v.Word
+	}
+	return replyKey(e), v.Reason, v.Target.Agent
 }
 
 func replyKey(e chat.Event) string {

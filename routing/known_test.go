@@ -1,6 +1,10 @@
 package routing
 
-import "testing"
+import (
+	"testing"
+
+	"loopx/adapters/chat"
+)
 
 // late pushes and what a catch-up finds never start a turn; addressed ones are kept as missed
 func TestB03_LateIsNoTurn(t *testing.T) { runRows(t, "B03") }
@@ -25,6 +29,9 @@ func TestB46_EverybodyIsNobody(t *testing.T) { runRows(t, "B46") }
 
 // a mention without our own id is none, and nobody from outside is let in by one
 func TestB47_OwnIDOnly(t *testing.T) { runRows(t, "B47") }
+
+// a mention whose id comes as plain text is one as well
+func TestB48_MentionIDAsText(t *testing.T) { runRows(t, "B48") }
 
 // that a colleague is mentioned does not mention the bot
 func TestB49_Colleague(t *testing.T) { runRows(t, "B49") }
@@ -62,3 +69,45 @@ func TestB87_Deletion(t *testing.T) { runRows(t, "B87") }
 
 // only immutable ids authorise: not a name, not a name in a list
 func TestB95_NamesAuthoriseNobody(t *testing.T) { runRows(t, "B95") }
+
+// each answer goes to the place, message and person of its own message, whatever came in between
+func TestB39_AnswerBelongsToItsMessage(t *testing.T) { answersBelong(t) }
+
+// of two threads in one channel each message is answered in its own
+func TestB42_ThreadOfTheMessage(t *testing.T) { answersBelong(t) }
+
+// an answer mentions nobody but who wrote the message it answers
+func TestB55_SenderOfTheMessage(t *testing.T) { answersBelong(t) }
+
+// the place of a command's answer is fixed when it arrives, also when it ends what it was about
+func TestB44_PlaceOfACommand(t *testing.T) {
+	e, f := privately("/stop site")
+	e.Place.Thread = "t1"
+	if v := Decide(e, f); v.Action != Command || v.Place.Place != e.Place || v.Place.Message != "m1" {
+		t.Errorf("%+v", v)
+	}
+}
+
+func answersBelong(t *testing.T) {
+	t.Helper()
+	_, f := privately("")
+	f.Current = &f.Reach[0]
+	var verdicts []Verdict
+	var events []chat.Event
+	for _, c := range []struct{ thread, message, user string }{{"t1", "m1", "U1"}, {"t2", "m2", "U2"}, {"t1", "m3", "U2"}} {
+		e, _ := privately("fix " + c.message)
+		e.ID, e.Place.Thread, e.Message.ID, e.Sender.ID = c.message, c.thread, c.message, c.user
+		events = append(events, e)
+		verdicts = append(verdicts, Decide(e, f))
+		f.Current = &Target{Goal: "blog", Ingress: IngressInbox} // it changes while they wait
+	}
+	for i, v := range verdicts {
+		e := events[i]
+		if !v.Action.Starts() || v.Place.Place != e.Place || v.Place.Message != e.Message.ID || v.Place.User != e.Sender.ID {
+			t.Errorf("%s: %+v", e.ID, v)
+		}
+	}
+	if verdicts[0].Target.Goal != "site" || verdicts[1].Target.Goal != "blog" {
+		t.Error("another target moved an accepted message")
+	}
+}

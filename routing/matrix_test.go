@@ -230,6 +230,7 @@ func rows() []row {
 		all("a mention in a quote", "route_quote_mention", "drop not_addressed"),
 		all("the bot's name as text", "route_name_only", "drop not_addressed"),
 		each("B47 a mention without our id", file("-", "-", "b47_guest_without_ids"), "drop not_addressed"),
+		each("B48 a mention with its id as text", file("-", "-", "b48_string"), "command command"),
 		each("B49 a colleague is mentioned", file("-", "-", "b49_colleague"), "drop not_addressed"),
 		each("B52 what only looks like a mention", file("-", "-", "b52_typed_placeholder"), "drop not_addressed"),
 
@@ -248,6 +249,7 @@ func rows() []row {
 		all("private, nothing to reach", "route_private", "unknown no_command", unbound, func(f *Facts, _ *chat.Event) { f.Reach = nil }),
 		all("private, unlinked", "route_private", "stray not_linked", nobody, current),
 		all("private, of a guest", "route_private", "drop sender_cannot_act", current, func(_ *Facts, e *chat.Event) { e.Sender.Kind = chat.Guest }),
+		all("private talk under a gate's card", "route_private", "refuse talk_under_a_gate", current, func(f *Facts, _ *chat.Event) { f.Reply = Reply{Ours: true, Gate: "g7"} }),
 		all("private, the right was taken away", "route_private", "refuse no_right", current, roles(Observer)),
 		each("B37 a topic of a private conversation", file("-", "-", "b37_private_topic"), "queue private_message", current),
 		each("B45 an empty thread is none", file("message_im_empty_thread", "-", "-"), "queue private_message", current),

@@ -365,6 +365,10 @@ func oraclePrivate(s *scene) (bool, []string) {
 		q.Ingress = "queue"
 		return oracleSteers(s, []string{q.Goal}) && oracleReaches(s, q), []string{q.Goal}
 	}
+	// Plain talk under a gate's card is no turn, here as anywhere.
+	if (s.parentGate || s.threadGate) && s.mention != realMention && s.mention != bothMention {
+		return false, nil
+	}
 	if s.event == chat.CommandSent && s.text == nothing && !s.file || shut || t == nil {
 		return false, nil
 	}

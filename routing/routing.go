@@ -188,6 +188,8 @@ func private(d *decision) Verdict {
 	}
 	m := direct(f.Bindings)
 	switch {
+	case d.underGate && !d.said.mentioned:
+		return d.refused(ReasonUnderGate)
 	case m.one == nil && m.reason != ReasonUnbound && m.reason != ReasonAmbiguous:
 		return d.refused(m.reason)
 	case f.Current != nil:

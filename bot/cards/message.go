@@ -161,8 +161,12 @@ func (w progressWords) ended(m Message, agent string) string {
 	return word
 }
 
-// Refusal is a sentence about why a message was not taken.
+// Refusal is a sentence about why a message was not taken. agent is whom it was
+// for, or the decision or command it was about.
 func Refusal(lang, reason, agent string) string {
+	if text := refusal(lang, reason, agent); text != "" {
+		return text
+	}
 	w := progressWordsOf(lang)
 	if agent == "" {
 		agent = w.anybody
