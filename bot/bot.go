@@ -15,6 +15,7 @@ import (
 	"loopx/bot/client"
 	"loopx/bot/workspace"
 	"loopx/kernel"
+	"loopx/kernel/boundary"
 	"loopx/kernel/view"
 )
 
@@ -216,11 +217,15 @@ func (b *Bot) OpenFile() string {
 func (b *Bot) connect() error {
 	k, log := b.held.Kernel, b.opt.Logger
 	b.engine = &engine{k: k, log: log, now: time.Now}
+	scan := boundary.New()
 	add := func(name string, p chat.Platform, a chat.Adapter, local func(chat.User) (kernel.Actor, bool)) {
 		b.engine.conns = append(b.engine.conns, &connection{
 			name: name, platform: p, adapter: a, sink: &sink{k: k, platform: p, log: log, local: local},
-			outbox: &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, log: log},
+			outbox: &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, log: log, lineup: newLineup(a.Caps())},
 		})
+		if p != chat.Console {
+			b.engine.conns[len(b.engine.conns)-1].outbox.scan = scan
+		}
 	}
 	b.console = console.New(console.Options{Name: consoleName, Log: consoleLog{b.held.Store}})
 	add(consoleName, chat.Console, b.console, pagePerson)

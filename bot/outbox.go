@@ -13,6 +13,7 @@ import (
 	"loopx/bot/cards"
 	"loopx/inbox"
 	"loopx/kernel"
+	"loopx/kernel/boundary"
 	"loopx/kernel/store"
 	"loopx/kernel/store/failpoint"
 	"loopx/kernel/view"
@@ -27,6 +28,10 @@ type outbox struct {
 	zone    *time.Location
 	now     func() time.Time
 	log     *slog.Logger
+	lineup  *lineup
+	// scan finds what must not leave the machine; nil for the page, which is part
+	// of it.
+	scan *boundary.Scanner
 }
 
 // run works until ctx ends. wake receives after commits.
@@ -61,29 +66,33 @@ func (o *outbox) drain(ctx context.Context) time.Duration {
 		return contestedWait
 	}
 	for ctx.Err() == nil {
-		var due []*inbox.Item
-		var next int64
+		var queue []*inbox.Item
 		err := o.k.Store().View(ctx, func(tx store.ReadTx) (err error) {
-			due, next, err = inbox.Next(tx, o.name, o.now().UnixMilli(), 32)
+			queue, err = inbox.Owed(tx, o.name, queueMost)
 			return err
 		})
 		if err != nil {
 			o.log.Warn("outbox cannot read its queue", "err", err)
 			return time.Second
 		}
-		if len(due) == 0 {
-			if next == 0 {
+		batch, again := o.lineup.next(queue, o.now())
+		if len(batch) == 0 {
+			if again == 0 {
 				return idle
 			}
-			return min(max(time.Duration(next-o.now().UnixMilli())*time.Millisecond, time.Millisecond), idle)
+			return min(again, idle)
 		}
-		for _, it := range due {
+		for _, it := range batch {
 			if ctx.Err() != nil {
 				return idle
 			}
-			if err := o.write(ctx, it.ID); err != nil {
+			ok, err := o.write(ctx, it.ID)
+			if err != nil {
 				o.log.Warn("outbox cannot record a write", "item", it.ID, "err", err)
 				return time.Second
+			}
+			if !ok {
+				break // what is behind it may have to wait
 			}
 		}
 	}
@@ -99,23 +108,31 @@ type draft struct {
 	gate *kernel.Gate
 }
 
-// write brings one item up to date outside. An error means that the outcome
-// could not be recorded; the platform's failures are recorded as such.
-func (o *outbox) write(ctx context.Context, id string) error {
+// write brings one item up to date outside; ok says that it did. An error means
+// that the outcome could not be recorded; the platform's failures are recorded
+// as such.
+func (o *outbox) write(ctx context.Context, id string) (ok bool, err error) {
 	it, look, d, err := o.begin(ctx, id)
 	if err != nil || it == nil {
-		return err
+		return true, err
+	}
+	if what := o.secret(d.out); what != "" {
+		return true, o.blocked(ctx, it, what)
 	}
 	failpoint.Hit(failpoint.OutboxStarted)
+	o.lineup.spent(it.Place, o.now())
 	ref, err := o.put(ctx, it, look, d)
 	failpoint.Hit(failpoint.OutboxWritten)
 	// From here on the outcome is recorded even while stopping.
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		o.log.Info("write failed", "item", id, "kind", chat.KindOf(err), "err", err)
-		return o.failed(ctx, id, err)
+		if e, ok := errors.AsType[*chat.Error](err); ok && e.Kind == chat.RateLimited {
+			o.lineup.wait(o.now(), max(e.After, 250*time.Millisecond))
+		}
+		return false, o.failed(ctx, id, err)
 	}
-	return o.k.Store().Update(ctx, func(tx store.Tx) error {
+	return true, o.k.Store().Update(ctx, func(tx store.Tx) error {
 		first, err := inbox.Over(tx).Wrote(id, ref.Message, d.drawn, d.want)
 		if err != nil || !first || d.gate == nil || d.gate.Notified || d.gate.Status != kernel.GateOpen {
 			return err

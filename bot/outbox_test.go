@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"loopx/adapters/chat"
 	"loopx/inbox"
 	"loopx/kernel"
+	"loopx/kernel/boundary"
 	"loopx/kernel/store"
 	"loopx/kernel/store/storetest"
 )
@@ -29,6 +31,16 @@ type scripted struct {
 	// store keeps a write although its answer is an unknown outcome.
 	store bool
 	state chat.HealthState
+	// refuse is a text that is never taken.
+	refuse string
+	texts  map[string][]string // what was taken, by conversation
+}
+
+// said is what was taken, by conversation, in order.
+func (s *scripted) said() map[string][]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.texts)
 }
 
 // seen is what has happened so far.
@@ -75,8 +87,15 @@ func (s *scripted) Send(_ context.Context, out chat.Outgoing) (chat.Ref, error) 
 	defer s.mu.Unlock()
 	s.sends = append(s.sends, time.Now())
 	err := s.next()
+	if s.refuse != "" && out.Text == s.refuse {
+		err = &chat.Error{Kind: chat.Temporary}
+	}
 	if err == nil || chat.KindOf(err) == chat.UnknownOutcome && s.store {
 		s.stored[out.Key] = out.Text
+		if s.texts == nil {
+			s.texts = map[string][]string{}
+		}
+		s.texts[out.Place.Conversation] = append(s.texts[out.Place.Conversation], out.Text)
 	}
 	return chat.Ref{Place: out.Place, Message: "msg-" + out.Key}, err
 }
@@ -127,7 +146,7 @@ func withDesk(t *testing.T, fn func(*desk)) {
 			t.Fatal(err)
 		}
 		a := &scripted{caps: chat.Caps{Edit: true, Find: true}, stored: map[string]string{}}
-		d := &desk{t: t, k: k, a: a, ob: &outbox{k: k, name: "work", adapter: a, zone: time.UTC, now: time.Now, log: slog.New(slog.DiscardHandler)}}
+		d := &desk{t: t, k: k, a: a, ob: &outbox{k: k, name: "work", adapter: a, zone: time.UTC, now: time.Now, log: slog.New(slog.DiscardHandler), lineup: newLineup(chat.Caps{MaxWrite: 60}), scan: boundary.New()}}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wake := st.Watch(ctx)
@@ -138,10 +157,12 @@ func withDesk(t *testing.T, fn func(*desk)) {
 	})
 }
 
-func (d *desk) text(key, text string) {
+func (d *desk) text(key, text string) { d.t.Helper(); d.textTo("D1", key, text) }
+
+func (d *desk) textTo(conversation, key, text string) {
 	d.t.Helper()
 	err := d.k.Store().Update(d.t.Context(), func(tx store.Tx) error {
-		return inbox.Over(tx).AddText(key, chat.Place{Connection: "work", Conversation: "D1"}, text)
+		return inbox.Over(tx).AddText(key, chat.Place{Connection: "work", Conversation: conversation}, text)
 	})
 	if err != nil {
 		d.t.Fatal(err)
@@ -151,7 +172,7 @@ func (d *desk) text(key, text string) {
 func (d *desk) dead() int {
 	n := 0
 	_ = d.k.Store().View(d.t.Context(), func(tx store.ReadTx) error {
-		list, err := inbox.DeadLetters(tx, 10)
+		list, err := inbox.DeadItems(tx, 10)
 		n = len(list)
 		return err
 	})

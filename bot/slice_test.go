@@ -50,7 +50,7 @@ func (r *rig) start() {
 	r.e = &engine{k: r.k, log: log, now: time.Now}
 	r.e.conns = []*connection{{
 		name: "work", platform: chat.Slack, adapter: a, sink: &sink{k: r.k, platform: chat.Slack, log: log},
-		outbox: &outbox{k: r.k, name: "work", adapter: a, zone: time.UTC, now: time.Now, log: log},
+		outbox: &outbox{k: r.k, name: "work", adapter: a, zone: time.UTC, now: time.Now, log: log, lineup: newLineup(a.Caps())},
 	}}
 	r.e.startWriters()
 	r.e.startAdapters()

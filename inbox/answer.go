@@ -90,7 +90,7 @@ func (t *Tx) Split(id string, parts []string) error {
 	of, then := it.Of, ""
 	for i, text := range slices.Backward(parts[1:]) {
 		key := short("part", it.Key, strconv.Itoa(i))
-		next := &Item{ID: it.ID + "-" + strconv.Itoa(i+1), Kind: Text, Key: key, Place: it.Place, Goal: it.Goal, Text: text, State: Ready, Created: t.now, Of: of, Then: then}
+		next := &Item{ID: it.ID + "-" + strconv.Itoa(i+1), Kind: Text, Key: key, Place: it.Place, Goal: it.Goal, Text: text, State: Ready, Created: t.now, Seq: it.Seq, Of: of, Then: then}
 		of, then = it.Of, next.ID
 		if err := t.put(next, tblItem, next.ID); err != nil {
 			return err

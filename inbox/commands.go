@@ -263,7 +263,7 @@ func (c *ReplayMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (
 				return nil, false, kernel.Errorf(kernel.Conflict, "not_dead", "the message was answered and its answer was sent")
 			}
 			out["replayed"] = "answer"
-			return out, true, firstErr(m.undead(d.ID), m.revive(it))
+			return out, true, firstErr(m.undead(d.ID), m.t.Replay(it.ID))
 		}
 		if d.State != Closed || d.Reason == Withdrawn || d.Reason == Missed {
 			return nil, false, kernel.Errorf(kernel.Conflict, "not_dead", "the message is no dead letter: it is %s", strings.TrimSpace(d.State+" "+d.Reason))
@@ -275,26 +275,6 @@ func (c *ReplayMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (
 		out["replayed"] = "message"
 		return out, true, firstErr(m.undead(d.ID), m.reroute(d, ingress, ""))
 	})
-}
-
-// revive lets a dead item and the parts behind it go out again.
-func (m *Mail) revive(it *Item) error {
-	for next := it.Then; next != ""; {
-		n, err := Load(m.tx, next)
-		if err != nil || n == nil {
-			return err
-		}
-		n.State, n.Why = Ready, ""
-		if err := m.t.put(n, tblItem, n.ID); err != nil {
-			return err
-		}
-		next = n.Then
-	}
-	it.State, it.Tries, it.Why = Lost, 0, "" // it may be outside: look first
-	if it.First == 0 {
-		it.State = Ready
-	}
-	return m.t.want(it)
 }
 
 // undead takes a message out of the list of dead letters.

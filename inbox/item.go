@@ -31,6 +31,8 @@ const (
 	tblKept     = "ic" // binding, order, message: context
 	tblAge      = "ia" // received, message
 	tblDead     = "ie" // when, message: dead letters
+	tblDeadItem = "iz" // number, item: outward messages that are dead
+	tblSeq      = "io" // the number of the newest item
 	tblReceipt  = "ik" // idempotency key -> receiptRow
 	tblOurs     = "ij" // connection, conversation, platform message -> item
 	tblWriter   = "iu" // connection, conversation, root, user -> when: of threads the bot started
@@ -62,6 +64,8 @@ type Item struct {
 	Goal  string     `json:"goal,omitempty"`
 	Gate  string     `json:"gate,omitempty"`
 	Text  string     `json:"text,omitempty"`
+	// Seq numbers items in the order they were owed in.
+	Seq uint64 `json:"seq,omitempty"`
 	// Want counts the reasons to draw it, Done how many the last drawing knew.
 	Want uint64 `json:"want"`
 	Done uint64 `json:"done"`
@@ -147,15 +151,8 @@ func Load(tx store.ReadTx, id string) (*Item, error) { return getRow[Item](tx, t
 
 // save writes an item and keeps its place in the queue true.
 func (t *Tx) save(it *Item, due int64) error {
-	if it.Due != 0 && it.Due != due {
-		if err := t.tx.Delete(store.Key(tblDue, it.Place.Connection, store.I64(it.Due), it.ID)); err != nil {
-			return err
-		}
-	}
-	if due != 0 && it.Due != due {
-		if err := t.tx.Put(store.Key(tblDue, it.Place.Connection, store.I64(due), it.ID), nil); err != nil {
-			return err
-		}
+	if err := index(t, it, due); err != nil {
+		return err
 	}
 	it.Due = due
 	return t.put(it, tblItem, it.ID)

@@ -112,24 +112,3 @@ func backoff(tries int) time.Duration {
 	}
 	return min(d, 5*time.Minute)
 }
-
-// DeadLetters lists what will not be tried again by itself.
-func DeadLetters(tx store.ReadTx, limit int) ([]*Item, error) {
-	var out []*Item
-	var bad error
-	err := tx.Scan(store.Under(100_000, tblItem), func(k, _ []byte) bool {
-		it, err := Load(tx, store.LastPart(k))
-		if err != nil {
-			bad = err
-			return false
-		}
-		if it.State == Dead {
-			out = append(out, it)
-		}
-		return len(out) < limit
-	})
-	if err == nil {
-		err = bad
-	}
-	return out, err
-}

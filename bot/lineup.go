@@ -1,0 +1,149 @@
+package bot
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"loopx/adapters/chat"
+	"loopx/inbox"
+)
+
+// Bounds of what is planned at once.
+const (
+	queueMost = 1000 // items looked at; what lies behind waits its turn
+	batchMost = 32
+	// A message that keeps failing holds those behind it in its conversation for
+	// this many tries; then order gives way.
+	holdTries = 4
+	// All conversations of a connection together may use ten times the budget of
+	// one: Slack counts a workspace, Lark and Discord an app.
+	scopeTimes = 10
+)
+
+// lineup decides what of a queue goes out next: what asks or answers before
+// what only shows progress, in order within a conversation, within the budget of
+// the conversation and of the whole connection, and not before the platform
+// said. Only the goroutine of its outbox uses it.
+type lineup struct {
+	perMinute int // writes to one conversation
+	hold      time.Time
+	scope     bucket
+	places    map[string]bucket // of conversations
+}
+
+func newLineup(caps chat.Caps) *lineup {
+	return &lineup{perMinute: max(caps.MaxWrite, 1), places: map[string]bucket{}}
+}
+
+// bucket is how much of a budget is left, as of a time.
+type bucket struct {
+	left float64
+	at   time.Time
+}
+
+// filled is the bucket now; size is what a minute gives, of which five seconds
+// may be saved up.
+func (b bucket) filled(now time.Time, perMinute int) bucket {
+	most := max(float64(perMinute)/12, 2)
+	if b.at.IsZero() {
+		return bucket{most, now}
+	}
+	return bucket{min(most, b.left+now.Sub(b.at).Minutes()*float64(perMinute)), now}
+}
+
+// until is how long it takes until so much is left.
+func (b bucket) until(want float64, perMinute int) time.Duration {
+	return time.Duration(max(0, (want-b.left)/float64(perMinute)*float64(time.Minute)))
+}
+
+// class orders by importance: a question, a decision and an answer before how
+// far something is.
+func class(it *inbox.Item) int {
+	if it.Kind == inbox.Progress {
+		return 1
+	}
+	return 0
+}
+
+// wait makes everything wait, as the platform asked for.
+func (l *lineup) wait(now time.Time, after time.Duration) {
+	if until := now.Add(after); until.After(l.hold) {
+		l.hold = until
+	}
+}
+
+// spent notes one write to a conversation.
+func (l *lineup) spent(place chat.Place, now time.Time) {
+	if len(l.places) > queueMost { // those that were quiet for long are full again
+		for k, b := range l.places {
+			if now.Sub(b.at) > time.Minute {
+				delete(l.places, k)
+			}
+		}
+	}
+	b := l.places[place.Conversation].filled(now, l.perMinute)
+	b.left--
+	l.places[place.Conversation] = b
+	l.scope = l.scope.filled(now, l.perMinute*scopeTimes)
+	l.scope.left--
+}
+
+// next picks what to write now, best first, and says when to look again if
+// there is nothing; 0 means that nothing is owed. The batch is written until a
+// write fails.
+func (l *lineup) next(queue []*inbox.Item, now time.Time) (batch []*inbox.Item, again time.Duration) {
+	soon := time.Duration(0)
+	later := func(d time.Duration) {
+		if d = max(d, time.Millisecond); soon == 0 || d < soon {
+			soon = d
+		}
+	}
+	if l.hold.After(now) {
+		return nil, l.hold.Sub(now)
+	}
+	queue = slices.Clone(queue)
+	slices.SortStableFunc(queue, func(a, b *inbox.Item) int {
+		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(a.Seq, b.Seq))
+	})
+	scope := l.scope.filled(now, l.perMinute*scopeTimes)
+	left := map[string]bucket{}
+	held := map[chat.Place]bool{} // somebody ahead waits for another try
+	for _, it := range queue {
+		first := it.Message == ""
+		if due := time.UnixMilli(it.Due); due.After(now) {
+			later(due.Sub(now))
+			if first && class(it) == 0 && it.Tries > 0 && it.Tries < holdTries {
+				held[it.Place] = true
+			}
+			continue
+		}
+		if first && held[it.Place] {
+			continue // it is looked at again when the one ahead is due
+		}
+		b, ok := left[it.Place.Conversation]
+		if !ok {
+			b = l.places[it.Place.Conversation].filled(now, l.perMinute)
+		}
+		want := 1.0
+		if class(it) > 0 {
+			want = max(float64(l.perMinute)/24, 1) // half of it is kept for what matters
+		}
+		wait := max(b.until(want, l.perMinute), scope.until(want, l.perMinute*scopeTimes))
+		if wait > 0 {
+			later(wait)
+			if first && class(it) == 0 {
+				held[it.Place] = true
+			}
+			continue
+		}
+		if len(batch) == batchMost {
+			break
+		}
+		b.left--
+		scope.left--
+		left[it.Place.Conversation] = b
+		batch = append(batch, it)
+	}
+	return batch, soon
+}

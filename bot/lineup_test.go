@@ -1,0 +1,179 @@
+package bot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"loopx/adapters/chat"
+	"loopx/inbox"
+	"loopx/kernel/store"
+)
+
+func owed(seq uint64, kind, conversation string) *inbox.Item {
+	return &inbox.Item{ID: fmt.Sprint(kind, seq), Seq: seq, Kind: kind, Place: chat.Place{Connection: "work", Conversation: conversation}, Due: 1, State: inbox.Ready}
+}
+
+func ids(list []*inbox.Item) string {
+	var out []string
+	for _, it := range list {
+		out = append(out, it.ID)
+	}
+	return strings.Join(out, " ")
+}
+
+// What asks or answers goes before what shows progress, in the order it was owed
+// in; progress leaves half of a conversation's budget to it.
+func TestLineupPriorities(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	l := newLineup(chat.Caps{MaxWrite: 60}) // five at once, one a second
+	queue := []*inbox.Item{owed(1, inbox.Progress, "C1"), owed(2, inbox.Progress, "C1"), owed(5, inbox.Text, "C1"), owed(3, inbox.GateCard, "C1"), owed(4, inbox.Progress, "C2")}
+	batch, _ := l.next(queue, now)
+	if got := ids(batch); got != "gate3 text5 progress1 progress4" {
+		t.Errorf("the batch is %s", got)
+	}
+	for _, it := range batch {
+		l.spent(it.Place, now)
+	}
+	batch, again := l.next([]*inbox.Item{owed(6, inbox.Progress, "C1"), owed(7, inbox.Text, "C1")}, now)
+	if got := ids(batch); got != "text7" {
+		t.Errorf("with little left the batch is %s", got)
+	}
+	l.spent(batch[0].Place, now)
+	if _, again = l.next([]*inbox.Item{owed(6, inbox.Progress, "C1")}, now); again < time.Second || again > 3*time.Second {
+		t.Errorf("progress is looked at again after %v", again)
+	}
+	if batch, _ = l.next([]*inbox.Item{owed(6, inbox.Progress, "C1")}, now.Add(3*time.Second)); len(batch) != 1 {
+		t.Error("the budget does not fill again")
+	}
+}
+
+// All conversations of a connection share one budget.
+func TestLineupScope(t *testing.T) {
+	now := time.UnixMilli(1_000_000)
+	l := newLineup(chat.Caps{MaxWrite: 60}) // fifty at once in all
+	n := 0
+	for range 4 {
+		var queue []*inbox.Item
+		for i := range 200 {
+			queue = append(queue, owed(uint64(n+i+1), inbox.Text, fmt.Sprint("C", n+i)))
+		}
+		batch, again := l.next(queue, now)
+		for _, it := range batch {
+			l.spent(it.Place, now)
+		}
+		if n += len(batch); len(batch) == 0 && again <= 0 {
+			t.Error("nobody looks again")
+		}
+	}
+	if n != 50 {
+		t.Errorf("%d writes at once", n)
+	}
+}
+
+// While the platform says wait, nothing of the connection goes out, a new gate
+// neither; what fails holds those behind it in its conversation and nobody else,
+// and not for ever.
+func TestOrderIsKept(t *testing.T) {
+	withDesk(t, func(d *desk) {
+		d.a.script(&chat.Error{Kind: chat.RateLimited, After: 20 * time.Second})
+		d.textTo("D1", "a1", "one")
+		synctest.Wait()
+		d.textTo("D2", "b1", "other")
+		time.Sleep(19 * time.Second)
+		if n := len(d.a.seen().sends); n != 1 {
+			t.Fatalf("%d tries while the platform said wait", n)
+		}
+		time.Sleep(2 * time.Second)
+		d.a.script(&chat.Error{Kind: chat.Temporary}, &chat.Error{Kind: chat.Temporary})
+		d.textTo("D1", "a2", "two")
+		d.textTo("D1", "a3", "three")
+		d.textTo("D2", "b2", "passes")
+		time.Sleep(5 * time.Second)
+		if got := d.a.said(); !slices.Equal(got["D1"], []string{"one", "two", "three"}) || !slices.Equal(got["D2"], []string{"other", "passes"}) {
+			t.Fatalf("said %v", got)
+		}
+		// One that never goes through gives way at last.
+		d.a.mu.Lock()
+		d.a.refuse = "stuck"
+		d.a.mu.Unlock()
+		d.textTo("D1", "a4", "stuck")
+		d.textTo("D1", "a5", "five")
+		time.Sleep(time.Minute)
+		if got := d.a.said()["D1"]; !slices.Equal(got, []string{"one", "two", "three", "five"}) {
+			t.Fatalf("said %v", got)
+		}
+	})
+}
+
+// What seems to hold a secret stays here, and the page says so without it.
+func TestSecretsAreHeldBack(t *testing.T) {
+	const secret = "xoxb-1234567890-abcdefghij"
+	withDesk(t, func(d *desk) {
+		d.text("a", "the token is "+secret)
+		d.text("b", "harmless")
+		synctest.Wait()
+		if got := d.a.said()["D1"]; !slices.Equal(got, []string{"harmless"}) || d.dead() != 1 {
+			t.Fatalf("said %q, %d dead", got, d.dead())
+		}
+		err := d.k.Store().Update(t.Context(), func(tx store.Tx) error {
+			told, err := inbox.Owed(tx, consoleName, 10)
+			if err != nil {
+				return err
+			}
+			if len(told) != 1 || !strings.Contains(told[0].Text, "Slack token") || strings.Contains(told[0].Text, secret) {
+				t.Errorf("the page is told %+v", told)
+			}
+			dead, err := inbox.DeadItems(tx, 10)
+			if err != nil {
+				return err
+			}
+			if dead[0].Why != "held back: Slack token" {
+				t.Errorf("why: %q", dead[0].Why)
+			}
+			return inbox.Over(tx).Replay(dead[0].ID)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := d.a.said()["D1"]; len(got) != 1 || d.dead() != 1 {
+			t.Errorf("a replay said %q, %d dead", got, d.dead())
+		}
+	})
+}
+
+// A dead letter that is replayed goes out, once, and is in the list no more.
+func TestDeadLettersAreReplayed(t *testing.T) {
+	withDesk(t, func(d *desk) {
+		d.a.script(&chat.Error{Kind: chat.Gone, Code: "channel_not_found"})
+		d.text("a", "hello")
+		synctest.Wait()
+		if d.dead() != 1 {
+			t.Fatalf("%d dead", d.dead())
+		}
+		err := d.k.Store().Update(t.Context(), func(tx store.Tx) error {
+			dead, err := inbox.DeadItems(tx, 10)
+			if err != nil {
+				return err
+			}
+			if err := inbox.Over(tx).Replay(dead[0].ID); err != nil {
+				return err
+			}
+			if inbox.Over(tx).Replay(dead[0].ID) == nil {
+				t.Error("what is not dead can be replayed")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := d.a.said()["D1"]; !slices.Equal(got, []string{"hello"}) || d.dead() != 0 {
+			t.Errorf("said %q, %d dead", got, d.dead())
+		}
+	})
+}
