@@ -59,8 +59,8 @@ func (c *ConfigureGoal) decide(r *reader, e *env) (*decided, error) {
 		n.Course = g.Course + 1
 	}
 	for _, a := range r.Agents(g.ID) {
-		if n.Course > g.Course {
-			out.events = append(out.events, replans{r}.oblige(g.ID, a.ID, CauseCourse, "", utoa(n.Course), e.now)...)
+		if n.Course > g.Course || n.Limit != g.Limit {
+			out.events = append(out.events, replans{r}.oblige(g.ID, a.ID, CauseCourse, "", utoa(n.Course)+n.Limit+utoa(g.Revision), e.now)...)
 		}
 	}
 	if len(changed) > 0 {

@@ -154,9 +154,12 @@ func (r *Reader) Decide(c Caller) (_ *Decision, err error) {
 		}
 	}
 	d.cadence = paced(r, d)
+	if handedOver(r, d) {
+		d.Contract.Agent.ReadFirst = []string{handoffBrief(r, d)}
+	}
 	if s.course < g.Course && !s.paused() {
 		d.told = true
-		d.Contract.Agent.ReadFirst = []string{"The owner changed the goal's course. Objective now: " + cutRunes(firstLine(g.Objective, titleMax), titleMax)}
+		d.Contract.Agent.ReadFirst = append([]string{"The owner changed the goal's course. Objective now: " + cutRunes(firstLine(g.Objective, titleMax), titleMax)}, d.Contract.Agent.ReadFirst...)
 	}
 	d.fit()
 	d.Contract.CLI.SpendAfter = d.ShouldRun

@@ -237,6 +237,9 @@ func (s *rows) derived() map[string]string {
 		}
 	}
 	for _, r := range s.runs {
+		if r.Todo != "" {
+			d[key("wt", r.Goal, r.Todo, hex16(r.Seq))] = ""
+		}
 		if r.Accountable && !r.Spent {
 			d[key("wu", r.Goal, r.Agent, hex16(r.Seq))] = ""
 		}
@@ -250,7 +253,7 @@ func (s *rows) checkDerived() error {
 	want := s.derived()
 	for k, v := range s.raw {
 		switch k[:strings.IndexByte(k+"\x00", 0)] {
-		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg", "fr", "us", "oo", "tr", "qn", "qa":
+		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg", "fr", "us", "oo", "tr", "wt", "qn", "qa":
 			if w, ok := want[k]; !ok || w != v {
 				return fmt.Errorf("the row %q = %q should be %q (there: %v)", k, v, w, ok)
 			}

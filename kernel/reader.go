@@ -47,6 +47,7 @@ const (
 	tblReplan    = "ob" // goal, agent, obligation
 	tblReplanDue = "oo" // goal, agent, since, obligation: open ones
 	tblTree      = "tr" // goal, working tree, agent, session
+	tblRunTodo   = "wt" // goal, todo, seq of a run about it
 	tblCadence   = "sc" // goal, agent: how often to wake it
 	tblStall     = "np" // goal, todo, agent -> turns without progress in a row
 	tblPace      = "rn" // goal, agent -> accountable runs since the last review
@@ -299,6 +300,13 @@ func (r *Reader) Run(goal string, seq uint64) *Run { return get[Run](r, tblRun, 
 // Runs lists the newest runs of a goal, newest first.
 func (r *Reader) Runs(goal string, limit int) []*Run {
 	return rows[Run](r, store.Under(limit, tblRun, goal).Last())
+}
+
+// Spends lists the payments of a goal since a steady time, oldest first.
+func (r *Reader) Spends(goal string, since int64, limit int) []*Spend {
+	rg := store.Under(limit, tblSpend, goal)
+	rg.From = store.Key(tblSpend, goal, store.I64(since))
+	return rows[Spend](r, rg)
 }
 
 // Evidence returns evidence by its id, or nil.

@@ -141,6 +141,7 @@ func (t *tables) applyRun(e *Event, v *Run) {
 	t.put(v, tblRun, v.Goal, store.U64(v.Seq))
 	if e.Type == RunRecorded {
 		applyPace(t, v)
+		applyRunTodo(t, v)
 	}
 	if v.Accountable && !v.Spent {
 		t.mark("", tblRunOwed, v.Goal, v.Agent, store.U64(v.Seq))

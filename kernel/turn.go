@@ -254,6 +254,7 @@ type SpendSlot struct {
 	Todo   string `json:"todo,omitempty"`
 	Slots  int    `json:"slots,omitempty"`  // default 1
 	Source string `json:"source,omitempty"` // default heartbeat
+	Tokens *int64 `json:"tokens,omitempty"` // what the host counted
 }
 
 // Name implements Command.
@@ -285,6 +286,9 @@ func (c *SpendSlot) decide(r *reader, e *env) (*decided, error) {
 	if err := oneOf("source", source, "heartbeat", "controller", "adapter", "visible-goal"); err != nil {
 		return nil, err
 	}
+	if c.Tokens != nil && (*c.Tokens < 0 || *c.Tokens > 1<<40) {
+		return nil, Errorf(Invalid, "bad_tokens", "tokens must be 0 to %d", int64(1)<<40)
+	}
 	runs, err := c.owed(r, g.ID, a.ID, turn)
 	if err != nil {
 		return nil, err
@@ -305,7 +309,7 @@ func (c *SpendSlot) decide(r *reader, e *env) (*decided, error) {
 		return nil, Errorf(Exhausted, "quota_exhausted", "%d slots are to be paid and %s has %d free", slots, g.ID, free).Try("pay with --slots %d", free)
 	}
 	total := r.Counts(g.ID).Spent + int64(slots)
-	s := &Spend{Seq: r.Head().Seq + 1, Goal: g.ID, Agent: a.ID, Turn: runs[0].Turn, Todo: runs[0].Todo, Slots: slots, Total: total, Source: source, At: e.now, Steady: e.steady}
+	s := &Spend{Seq: r.Head().Seq + 1, Goal: g.ID, Agent: a.ID, Turn: runs[0].Turn, Todo: runs[0].Todo, Slots: slots, Total: total, Source: source, Tokens: c.Tokens, At: e.now, Steady: e.steady}
 	var events []Event
 	for _, run := range runs {
 		n := *run

@@ -261,14 +261,16 @@ type Reservation struct {
 
 // Spend is one payment.
 type Spend struct {
-	Seq    uint64   `json:"seq"`
-	Goal   string   `json:"goal"`
-	Agent  string   `json:"agent"`
-	Turn   string   `json:"turn,omitempty"`
-	Todo   string   `json:"todo,omitempty"`
-	Slots  int      `json:"slots"`
-	Total  int64    `json:"total"` // of the goal, this one included
-	Source string   `json:"source"`
+	Seq    uint64 `json:"seq"`
+	Goal   string `json:"goal"`
+	Agent  string `json:"agent"`
+	Turn   string `json:"turn,omitempty"`
+	Todo   string `json:"todo,omitempty"`
+	Slots  int    `json:"slots"`
+	Total  int64  `json:"total"` // of the goal, this one included
+	Source string `json:"source"`
+	// Tokens are what the host counted for it, nil when it did not say.
+	Tokens *int64   `json:"tokens,omitempty"`
 	Runs   []uint64 `json:"runs"`
 	At     int64    `json:"at"`
 	Steady int64    `json:"at_steady"`

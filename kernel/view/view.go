@@ -43,6 +43,7 @@ func NewQuery(name string) Query {
 		&ShouldRun{}, &Status{}, &Goals{}, &GoalPage{}, &Todos{}, &TodoOne{}, &Gates{}, &GateOne{},
 		&History{}, &Log{}, &Sessions{}, &Links{}, &QuotaOf{}, &Head{}, &Settings{}, &Grants{}, &TurnOne{}, &People{}, &Roles{}, &Bindings{}, &Find{}, &Export{}, &Usage{}, &Plan{}, &Review{},
 		&Taken{},
+		&Handoff{}, &Value{},
 	} {
 		if q.Name() == name {
 			return q

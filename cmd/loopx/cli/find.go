@@ -56,7 +56,15 @@ func (a *app) hits(v view.FindView) string {
 }
 
 func usageCmd(a *app) *cobra.Command {
-	c := a.verbOf("usage", "", nil, func() error {
+	var goal scope
+	var window string
+	c := a.verbOf("usage", "", func(f *pflag.FlagSet) {
+		f.StringVar(&goal.goal, "goal-id", "", "what this goal gave and cost instead: output, quality, tokens, attention")
+		f.StringVar(&window, "window", "7d", "with --goal-id: of this long, up to now")
+	}, func() error {
+		if goal.goal != "" {
+			return showValue(a, goal.goal, window)
+		}
 		v, raw, err := askRaw[view.UsageView](a, &view.Usage{})
 		if noWorkspace(err) {
 			v, raw, err = view.UsageView{}, []byte(fmt.Sprintf(`{"as_of":%d,"records":0,"more":false,"commands":{},"decisions":{},"gates":{},"refusals":{},"sent":false}`, a.now().UnixMilli())), nil

@@ -162,6 +162,7 @@ func (p *printer) decisionText(raw []byte, turn string) string {
 func quotaSpend(a *app) *cobra.Command {
 	var s scope
 	var execute bool
+	var tokens int64
 	c := &kernel.SpendSlot{}
 	return a.verbOf("spend-slot", "pay for a turn's writeback (shows it; --execute does it)", func(f *pflag.FlagSet) {
 		a.scopeFlags(f, &s)
@@ -169,11 +170,15 @@ func quotaSpend(a *app) *cobra.Command {
 		f.StringVar(&c.Turn, "turn-instance-id", "", "turn that is paid")
 		f.StringVar(&c.Todo, "todo-id", "", "todo it was spent on")
 		f.IntVar(&c.Slots, "slots", 1, "how many")
+		f.Int64Var(&tokens, "tokens", -1, "tokens the host counted for it")
 		f.StringVar(&c.Source, "source", "", "heartbeat (default), controller, adapter or visible-goal")
 		f.BoolVar(&execute, "execute", false, "do it")
 		a.acceptUnused(f, quotaFlags)
 	}, func() error {
 		c.Goal, c.Agent = s.goal, s.agent
+		if tokens >= 0 {
+			c.Tokens = &tokens
+		}
 		if c.Slots == 0 {
 			return kernel.Errorf(kernel.Invalid, "bad_slots", "slots must be 1 to 1000")
 		}

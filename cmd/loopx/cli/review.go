@@ -12,11 +12,21 @@ import (
 
 func reviewCmd(a *app) *cobra.Command {
 	var s scope
-	var since string
+	var since, todo string
+	var handoff bool
 	c := a.verbOf("review-packet", "", func(f *pflag.FlagSet) {
-		a.goalFlag(f, &s)
+		a.scopeFlags(f, &s)
+		f.BoolVar(&handoff, "handoff-only", false, "only what an agent reads first about a todo, at most 1,800 characters")
+		f.StringVar(&todo, "todo-id", "", "with --handoff-only: the todo (default: what the agent would be given now)")
 		f.StringVar(&since, "since", "7d", "changes of this long")
 	}, func() error {
+		if handoff {
+			v, raw, err := askRaw[view.HandoffView](a, &view.Handoff{Goal: s.goal, Agent: s.agent, Todo: todo})
+			if err != nil {
+				return err
+			}
+			return a.out(newFields().add(raw), func() string { return quoted(v.Text) })
+		}
 		ms, err := span("--since", since)
 		if err != nil {
 			return err
