@@ -215,3 +215,8 @@ func without(t string, parts []span) string {
 func lists(m *chat.Message, id string) bool {
 	return slices.ContainsFunc(m.Mentions, func(one chat.Mention) bool { return one.ID == id && !one.All && !one.Self })
 }
+
+// blank says whether nobody could read anything in a text.
+func blank(t string) bool {
+	return strings.IndexFunc(t, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) < 0
+}

@@ -114,6 +114,27 @@ func TestUnknownValuesFailClosed(t *testing.T) {
 	}
 }
 
+// What nobody can read is nothing: it starts no turn, and who addressed the bot
+// with it is answered.
+func TestNothingReadable(t *testing.T) {
+	for _, text := range []string{"", " ", "\u200b", "\u2060\u00a0\n", "\u202e"} {
+		e, f := privately(text)
+		f.Current = &f.Reach[0]
+		if v := Decide(e, f); v.Action != Drop || v.Reason != ReasonEmpty {
+			t.Errorf("%q privately: %+v", text, v)
+		}
+		e.Message.Attachments = []chat.Attachment{{ID: "F1", Kind: "audio"}}
+		if v := Decide(e, f); v.Action != Queue || !v.Tainted {
+			t.Errorf("%q with a voice message: %+v", text, v)
+		}
+		e, f = privately("@" + botID + text)
+		e.Private, e.Message.Mentions = false, []chat.Mention{{ID: botID, Self: true}}
+		if v := Decide(e, f); v.Action != Unknown || v.Reason != ReasonEmpty {
+			t.Errorf("a mention and %q: %+v", text, v)
+		}
+	}
+}
+
 // Invariant 2: what has no id is malformed, and nothing of it is stored.
 func TestMalformed(t *testing.T) {
 	for name, spoil := range map[string]func(e *chat.Event){

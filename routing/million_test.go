@@ -357,3 +357,39 @@ func TestMillionEvents(t *testing.T) {
 		t.Errorf("the events are too alike to show anything: %+v", sum)
 	}
 }
+
+// Whatever a text holds: without a native mention it starts nothing in a group,
+// of somebody unlinked it starts nothing anywhere, and what starts something is
+// readable and no longer than what is kept.
+func FuzzDecide(f *testing.F) {
+	for _, text := range []string{"fix it", "@U0BOT fix it", "`@U0BOT`", "> @U0BOT\nx", "/to site builder x", "yes G-7", "/queue \u3000", "@here @U0BOT", "~~~\n@U0BOT", "\xff@U0BOT"} {
+		f.Add(text, true)
+	}
+	f.Fuzz(func(t *testing.T, text string, in bool) {
+		e, facts := privately(text)
+		facts.Current = &facts.Reach[0]
+		facts.Bindings = []Binding{{ID: "b", Role: ForGoal, Goals: []string{"site"}, Agent: "builder", Capture: Addressed, Ingress: IngressInbox, Reply: ReplyThread,
+			Audience: AudiencePeople, ContextFrom: ContextLinked, Trigger: TriggerAddressed, State: Active}}
+		e.Private = false
+		if v := Decide(e, facts); v.Action.Starts() || v.Action == Command || v.Action == Answer {
+			t.Fatalf("%q without a mention: %+v", text, v)
+		}
+		if in {
+			e.Message.Mentions = []chat.Mention{{ID: botID, Self: true}}
+		}
+		check := func(v Verdict) {
+			t.Helper()
+			if v.Action.Starts() && (v.Text == "" && !in || len(v.Text) > MaxText || v.Target.Goal == "") {
+				t.Fatalf("%q starts %+v", text, v)
+			}
+		}
+		check(Decide(e, facts))
+		e.Private = true
+		facts.Bindings = nil
+		check(Decide(e, facts))
+		facts.Sender = Sender{}
+		if v := Decide(e, facts); v.Action.Starts() || v.Action == Command || v.Action == Answer || v.Action == Choice {
+			t.Fatalf("%q of a stranger: %+v", text, v)
+		}
+	})
+}

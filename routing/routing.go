@@ -102,7 +102,7 @@ func newDecision(e chat.Event, f Facts) *decision {
 	// a message without one could be of any age.
 	d.late = e.History || f.History || f.Now == 0 || e.At < f.Now-MaxLate && (e.At != 0 || e.Kind == chat.MessageSent)
 	d.linked = d.kind == chat.Human && f.Sender.State == Linked && f.Sender.Person != ""
-	d.empty = d.said.bare == "" && len(e.Message.Attachments) == 0
+	d.empty = blank(d.said.bare) && len(e.Message.Attachments) == 0
 	d.parse()
 	d.mentioned = d.said.mentioned || e.Kind == chat.CommandSent
 	d.underGate = f.Reply.Gate != "" || f.Thread.Gate != ""
