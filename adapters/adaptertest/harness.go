@@ -41,6 +41,7 @@ const (
 	Secrets          Check = "secrets"     // no secret in any error
 	Stop             Check = "stop"        // Run ends clean
 	Caps             Check = "caps"        // what is not declared fails typed
+	React            Check = "react"       // our own signs on somebody's message
 	CatchUp          Check = "catch_up"    // what was said while nobody listened is fetched and marked
 )
 
@@ -93,6 +94,10 @@ type Surface struct {
 	Count func(where chat.Place, text string) int
 	// Notices are what only this person saw.
 	Notices func(who chat.User) []string
+	// Signs are the reactions of the bot on a message, as the platform has them.
+	Signs func(ref chat.Ref) []string
+	// FailSigns makes the next reaction hang until its caller gives up.
+	FailSigns func()
 	// Recall makes the adapter, which does not run yet, read the past of Private
 	// and Group when it does.
 	Recall func()
@@ -116,7 +121,7 @@ func Run(t *testing.T, h Harness) {
 		{Message, message}, {Mention, mention}, {Group, group}, {Press, press}, {PressAgain, pressAgain}, {Form, form},
 		{AckAfterAccept, ackAfterAccept}, {Redelivery, redelivery}, {SlowConversation, slowConversation}, {Order, order},
 		{Send, send}, {Update, update}, {Find, find}, {LostAnswer, lostAnswer}, {Notice, notice}, {Senders, senders},
-		{Secrets, secrets}, {Stop, stop}, {Caps, caps}, {CatchUp, catchUp},
+		{Secrets, secrets}, {Stop, stop}, {Caps, caps}, {CatchUp, catchUp}, {React, react},
 	} {
 		t.Run(string(c.name), func(t *testing.T) {
 			if why, ok := h.Cannot[c.name]; ok {
@@ -138,7 +143,7 @@ func Run(t *testing.T, h Harness) {
 // declared refuses to leave out what the adapter says it can do.
 func declared(t *testing.T, h Harness) {
 	caps := h.New(t).Adapter.Caps()
-	for c, has := range map[Check]bool{Update: caps.Edit, Find: caps.Find, Notice: caps.Notices, Form: caps.Forms, CatchUp: caps.CatchUp} {
+	for c, has := range map[Check]bool{Update: caps.Edit, Find: caps.Find, Notice: caps.Notices, Form: caps.Forms, CatchUp: caps.CatchUp, React: caps.React} {
 		if _, out := h.Cannot[c]; out && has {
 			t.Errorf("Caps declares %q, so the suite may not leave it out", c)
 		}

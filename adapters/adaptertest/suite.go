@@ -427,36 +427,3 @@ func caps(t *testing.T, b *bench) {
 	// Send works before Run.
 	b.mustSend("early", "before Run", nil, b.home())
 }
-
-func catchUp(t *testing.T, b *bench) {
-	b.notStarted()
-	b.Recall()
-	b.mustSend("own", "our own words", nil, b.home())
-	var want []string
-	for i := range 3 {
-		text := fmt.Sprintf("while away %d", i)
-		want = append(want, text)
-		b.act(b.Say(b.Ann, b.Private, text))
-	}
-	b.act(b.Say(b.Bob, b.Group, "in the group"))
-	b.start()
-	past := func(where chat.Place) func(chat.Event) bool {
-		return func(e chat.Event) bool {
-			return e.History && e.Kind == chat.MessageSent && e.Place.Conversation == where.Conversation
-		}
-	}
-	b.eventually("the past", func() bool { return len(b.got(past(b.Private))) == len(want) && len(b.got(past(b.Group))) == 1 })
-	if got := texts(b.got(past(b.Private))); !same(got, want) {
-		t.Errorf("the past (-want +got)\n%s", cmp.Diff(want, got))
-	}
-	for _, e := range b.got(past(b.Private)) {
-		if !e.Private || e.Sender.ID != b.Ann.ID || e.Message.ID == "" || e.At == 0 || e.ID == "" {
-			t.Errorf("%+v", e)
-		}
-	}
-	// Now somebody listens: nothing of it is fetched.
-	b.act(b.Say(b.Ann, b.Private, "live"))
-	if e := b.event("the live one", said("live")); e.History {
-		t.Errorf("a message that was pushed is marked as history: %+v", e)
-	}
-}

@@ -75,6 +75,31 @@ type Adapter interface {
 	Health() Health
 }
 
+// Sign is a small mark of ours on somebody's message that says how far it is.
+type Sign string
+
+// The signs. A message has at most one of them at a time.
+const (
+	SignSeen    Sign = "seen"    // it is stored
+	SignWorking Sign = "working" // an agent has it
+	SignDone    Sign = "done"
+	SignFailed  Sign = "failed"
+)
+
+// NoSign is the error for a sign that is none of the four.
+func NoSign() error {
+	return &Error{Kind: Invalid, Code: "no_sign", Err: errors.New("there is no such sign")}
+}
+
+// Marker is an adapter that can put a reaction of its own on a message.
+// Caps.React says which adapters are one.
+type Marker interface {
+	// Mark adds our own reaction or, with on false, removes it; what others
+	// reacted is left alone. Repeating either is harmless. Errors are *Error, and
+	// nothing may wait for one: a reaction is only ever a courtesy.
+	Mark(ctx context.Context, ref Ref, sign Sign, on bool) error
+}
+
 // Caps is what a surface can do, as data; a suite never skips what is declared.
 type Caps struct {
 	Platform Platform `json:"platform"`
@@ -84,6 +109,7 @@ type Caps struct {
 	AckCard  bool     `json:"ack_card"`  // the acknowledgement can carry a card
 	Forms    bool     `json:"forms"`     // text input with a press
 	Threads  bool     `json:"threads"`   // a conversation has threads
+	React    bool     `json:"react"`     // the adapter is a Marker
 	CatchUp  bool     `json:"catch_up"`  // what was said while nobody listened is fetched
 	AckIn    Duration `json:"ack_in"`    // deadline of an acknowledgement
 	TextMax  int      `json:"text_max"`  // characters in one text message

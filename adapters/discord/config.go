@@ -171,7 +171,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Discord can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Discord, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true,
+		Platform: chat.Discord, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true, React: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxContent, CardMax: maxAllText, MaxWrite: 60,
 	}
 }
@@ -183,4 +183,7 @@ func (a *Adapter) Health() chat.Health { return a.health.Get(a.frameAt.Load()) }
 // reason; it names event types and error codes, never content.
 func (a *Adapter) Counts() map[string]int { return a.counts.All() }
 
-var _ chat.Adapter = (*Adapter)(nil)
+var (
+	_ chat.Adapter = (*Adapter)(nil)
+	_ chat.Marker  = (*Adapter)(nil)
+)

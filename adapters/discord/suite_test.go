@@ -113,6 +113,14 @@ func surface(t *testing.T) adaptertest.Surface {
 			}
 			return out
 		},
+		Signs: func(ref chat.Ref) (out []string) {
+			m, _ := s.Message(ref.Place.Conversation, ref.Message)
+			for _, r := range m.Reactions {
+				out = append(out, r.Emoji)
+			}
+			return out
+		},
+		FailSigns:  func() { s.Inject(sim.Fault{Method: "reactions.add", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past = []string{s.DM(sim.Ana), sim.General} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "messages.create", Kind: sim.FaultWriteHang}) },
 		BreakAuth:  func() { s.Revoke() },

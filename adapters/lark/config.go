@@ -207,7 +207,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Lark can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Lark, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true,
+		Platform: chat.Lark, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true, React: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxText, CardMax: maxContent, MaxWrite: maxWrite,
 	}
 }
@@ -244,4 +244,7 @@ func (a *Adapter) String() string { return "lark connection " + a.cfg.Name }
 // GoString is String for %#v.
 func (a *Adapter) GoString() string { return a.String() }
 
-var _ chat.Adapter = (*Adapter)(nil)
+var (
+	_ chat.Adapter = (*Adapter)(nil)
+	_ chat.Marker  = (*Adapter)(nil)
+)

@@ -109,6 +109,14 @@ func surfaceOf(t *testing.T, s *sim.Server, a *lark.Adapter, past *recall) adapt
 			}
 			return out
 		},
+		Signs: func(ref chat.Ref) (out []string) {
+			m, _ := s.Message(ref.Message)
+			for _, r := range m.Reactions {
+				out = append(out, r.Emoji)
+			}
+			return out
+		},
+		FailSigns:  func() { s.Inject(sim.Fault{Method: "im.reaction.list", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past.list = []string{s.DM("ou_ana"), "oc_gen"} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "im.message.create", Kind: sim.FaultWriteHang}) },
 		BreakAuth:  s.Revoke,

@@ -190,7 +190,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Slack can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Slack, Edit: true, Find: true, Notices: true, Forms: true, Threads: true, CatchUp: true,
+		Platform: chat.Slack, Edit: true, Find: true, Notices: true, Forms: true, Threads: true, CatchUp: true, React: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxText, CardMax: maxCard, MaxWrite: 60,
 	}
 }
@@ -210,4 +210,7 @@ func (a *Adapter) Health() chat.Health {
 // reason; it names event types and error codes, never content.
 func (a *Adapter) Counts() map[string]int { return a.counts.All() }
 
-var _ chat.Adapter = (*Adapter)(nil)
+var (
+	_ chat.Adapter = (*Adapter)(nil)
+	_ chat.Marker  = (*Adapter)(nil)
+)

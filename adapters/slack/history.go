@@ -139,7 +139,7 @@ func (p *past) list(ctx context.Context, conversation, oldest string) ([]api.Mes
 		for range pages {
 			var list []api.Message
 			err := lane.Patiently(ctx, r.cfg.Timing.RetryMin, r.cfg.Timing.RetryMax, func() (err error) {
-				list, cursor, err = r.page(ctx, place, oldest, cursor)
+				list, cursor, err = pageOf(ctx, r.Adapter, place, oldest, cursor)
 				return err
 			})
 			if err != nil {

@@ -192,7 +192,7 @@ func (a *Adapter) Find(ctx context.Context, place chat.Place, key string, since 
 	oldest := fmt.Sprintf("%d.000000", max(since.Add(-time.Minute).Unix(), 0))
 	cursor := ""
 	for range findPages {
-		msgs, next, err := a.page(ctx, place, oldest, cursor)
+		msgs, next, err := pageOf(ctx, a, place, oldest, cursor)
 		if err != nil {
 			return chat.Ref{}, false, err
 		}
@@ -210,7 +210,7 @@ func (a *Adapter) Find(ctx context.Context, place chat.Place, key string, since 
 	return chat.Ref{}, false, &chat.Error{Kind: chat.Temporary, Code: "find_too_far", Err: errors.New("too many messages since then to look through")}
 }
 
-func (a *Adapter) page(ctx context.Context, place chat.Place, oldest, cursor string) ([]api.Message, string, error) {
+func pageOf(ctx context.Context, a *Adapter, place chat.Place, oldest, cursor string) ([]api.Message, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Timing.Call)
 	defer cancel()
 	if place.Thread != "" {

@@ -152,6 +152,14 @@ func surfaceOf(t *testing.T, s *sim.Server, a *slack.Adapter, past *recall) adap
 			}
 			return out
 		},
+		Signs: func(ref chat.Ref) (out []string) {
+			m, _ := s.Message(ref.Place.Conversation, ref.Message)
+			for _, r := range m.Reactions {
+				out = append(out, r.Emoji)
+			}
+			return out
+		},
+		FailSigns:  func() { s.Inject(sim.Fault{Method: "reactions.add", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past.list = []string{s.DM("U0ANA"), "C0GEN"} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "chat.postMessage", Kind: sim.FaultWriteHang}) },
 		BreakAuth:  func() { s.Revoke("") },
