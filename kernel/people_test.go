@@ -116,6 +116,14 @@ func TestDecline(t *testing.T) {
 			t.Error("a declined invitation left something")
 		}
 	})
+	// Who is known by his id alone gets the name that he has.
+	dan := w.do(&kernel.GrantRole{Goal: "site", Role: "observer", Platform: "slack", Connection: "work", Tenant: "T1", User: "UDAN"}, owner())["person"].(string)
+	w.do(&kernel.AcceptRole{Platform: "slack", Connection: "work", Tenant: "T1", User: "UDAN", UserName: "Dan", Private: "D8"}, bot())
+	w.read(func(r *kernel.Reader) {
+		if got := r.Person(dan).Name; got != "Dan" {
+			t.Errorf("Dan is called %q", got)
+		}
+	})
 	// Invited again he is a new person, without what the old one held.
 	if again := w.do(invite, owner())["person"]; again == bob {
 		t.Error("a revoked account kept its person")

@@ -284,6 +284,12 @@ func (c *AcceptRole) decide(r *reader, e *env) (*decided, error) {
 		n.Status, n.Private, n.Since, n.Name = status, c.Private, e.now, or(plain(c.UserName, 80), old.Name)
 		out.events = append(out.events, Event{Type: PrincipalChanged, Subject: p.ID, Principal: &n})
 		out.result.(map[string]any)["status"] = status
+		if name := plain(c.UserName, 80); name != "" && p.Name == old.User {
+			// The invitation knew the id alone.
+			m := *p
+			m.Name, m.Revision, m.Updated = name, p.Revision+1, e.now
+			out.events = append(out.events, Event{Type: PersonChanged, Subject: m.ID, Person: &m})
+		}
 	}
 	goals := []string{}
 	for _, v := range pending {

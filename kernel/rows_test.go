@@ -204,6 +204,14 @@ func (s *rows) events() error {
 				}
 				s.decided[e.Subject]++
 				s.answerAt[e.Subject] = place
+			case "role_granted", "binding_set", "binding_removed":
+				if rec.By.Kind != "owner" && rec.By.Kind != "person" {
+					return fmt.Errorf("%s of %s by a %s", e.Type, e.Subject, rec.By.Kind)
+				}
+			case "role_accepted":
+				if rec.By.Kind != "bot" {
+					return fmt.Errorf("a role of %s was accepted by a %s", e.Subject, rec.By.Kind)
+				}
 			case "gate_answered":
 				if answered[e.Subject] {
 					return fmt.Errorf("the gate %s was answered twice", e.Subject)
