@@ -36,7 +36,7 @@ func deliver(d *decision, t Target, mode, reason string) Verdict {
 	v := Verdict{Reason: reason, Target: t, Place: d.place(mode), Text: d.said.text, Tainted: d.tainted()}
 	refuse := func(why, offer string) Verdict {
 		v := d.tell(Refuse, why)
-		v.Target, v.Offer, v.Text = t, offer, d.said.text
+		v.Target, v.Offer = t, offer
 		return v
 	}
 	manager := len(t.Goals) > 0

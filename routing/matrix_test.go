@@ -327,7 +327,7 @@ func runRows(t *testing.T, prefix string) {
 			if v.Action.Starts() && (v.Place.Place != e.Place || e.Kind == chat.MessageSent && v.Place.Message != e.Message.ID || v.Place.User != e.Sender.ID) {
 				t.Errorf("%s on %s: the answer goes to %+v", c.name, s.name, v.Place)
 			}
-			if v.Action.Starts() && (strings.Contains(v.Text, "@"+botOf(s)) || v.Text == "") {
+			if (v.Action.Starts() || v.Action == Choice) && (strings.Contains(v.Text, "@"+botOf(s)) || v.Text == "") {
 				t.Errorf("%s on %s: the agent gets %q", c.name, s.name, v.Text)
 			}
 		}

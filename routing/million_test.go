@@ -334,6 +334,10 @@ func TestMillionEvents(t *testing.T) {
 					t.Errorf("seed %d: %+v is not kept: %+v", seed, drawn, v)
 					return
 				}
+				if open := v.Action == Choice || v.Keep || v.Action == Context || v.Action == Missed; open && !v.Tainted && (s.file || !(s.state == Linked && s.person)) {
+					t.Errorf("seed %d: %+v is not tainted: %+v", seed, drawn, v)
+					return
+				}
 				if v.Action == Answer {
 					c.answers++
 				}

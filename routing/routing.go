@@ -150,9 +150,10 @@ func (d *decision) place(mode string) ReplyPlace {
 	return p
 }
 
-// tell is a verdict that answers and starts nothing.
+// tell is a verdict that answers and starts nothing. It holds the words, for
+// what a button may start later.
 func (d *decision) tell(a Action, reason string) Verdict {
-	return Verdict{Action: a, Reason: reason, Place: d.place(ReplyThread)}
+	return Verdict{Action: a, Reason: reason, Place: d.place(ReplyThread), Text: d.said.text, Tainted: d.tainted()}
 }
 
 // private decides about a one-to-one conversation with the bot.

@@ -100,7 +100,8 @@ type Verdict struct {
 	// Place is where an answer goes, frozen with the message.
 	Place ReplyPlace
 	// Text is what the agent gets: without the mention of the bot and without
-	// the command in front; with Edited what it would get now.
+	// the command in front; with Choice and Refuse what a button would give it,
+	// with Edited what it would get now.
 	Text string
 	// Offer is the ingress that would work instead, as a button; "" is none.
 	Offer string
