@@ -81,6 +81,7 @@ func verbs() []verb {
 		{"log", see, "what happened, from the journal", logCmd},
 		{"history", see, "the newest writebacks of a goal", historyCmd},
 		{"review-packet", see, "what an owner looks at before deciding", reviewCmd},
+		{"ready-score", see, "how ready a goal is to run again and again, of 100", readyCmd},
 		{"find", see, "look for a text in goals, todos, gates, evidence, runs", findCmd},
 		{"start-goal", work, "make a goal with its agents and first todos in one step", startGoalCmd},
 		{"goal", work, "create, list, show, configure, stop, resume, close goals", goalCmd},
@@ -103,7 +104,6 @@ func verbs() []verb {
 		{"turn", turn, "commit a turn in one step, show one", turnCmd},
 		{"session", turn, "open, list, close sessions of a host", sessionCmd},
 		{"inbox", turn, "take, settle, list messages of people; dead letters", inboxCmd},
-		{"ready-score", see, "how ready a goal is to run again and again, of 100", readyCmd},
 		{"capability", local, "list and show what this version can do, and what it writes", capabilityCmd},
 		{"connect", local, "join this project's folder to a goal", connectCmd},
 		{"backup", local, "create, verify, restore a copy of the state", backupCmd},
@@ -115,6 +115,7 @@ func verbs() []verb {
 		{"check", local, "look for secrets and private paths before publishing", checkCmd},
 		{"doctor", local, "check folder, lock, socket, file, daemon", doctorCmd},
 		{"first-run-report", local, "what to tell when the first run went wrong; nothing is sent", firstRunCmd},
+		{"man", local, "print the manual page", manCmd},
 		{"version", local, "print the version", versionCmd},
 	}
 }

@@ -40,6 +40,10 @@ func (a *app) helpCmd() *cobra.Command {
 
 // exitCodes is the table of `loopx help exit-codes`, made from the classes.
 func (a *app) exitCodes() string {
+	return "Exit codes follow the class of a refusal:\n" + a.table(exitRows())
+}
+
+func exitRows() [][]string {
 	rows := [][]string{{"0", "done; also should-run that says no"}}
 	for _, code := range []int{1, 2, 3, 4, 5, 6, 70} {
 		var names []string
@@ -54,5 +58,5 @@ func (a *app) exitCodes() string {
 			70: ": may or may not be done; ask again with the same key",
 		}[code]})
 	}
-	return "Exit codes follow the class of a refusal:\n" + a.table(rows)
+	return rows
 }
