@@ -149,6 +149,7 @@ func unshown() map[string]string {
 		"loopx inbox next": "it wants a message from a chat", "loopx inbox settle": "it wants a message from a chat", "loopx inbox admit": "it wants a message from a chat",
 		"loopx inbox dead": "it wants a message from a chat", "loopx inbox withdraw": "it wants a message from a chat", "loopx inbox redeliver": "it wants a message from a chat",
 		"loopx quota scheduler-ack-current": "it wants the token of an advice",
+		"loopx import loopx":                "it wants a project of LoopX",
 		"loopx turn run":                    "it runs a host", "loopx backup verify": "it runs this program again", "loopx backup restore": "it runs this program again",
 		"loopx compact": "it runs this program again", "loopx migrate": "it wants a state of an older version",
 	}
