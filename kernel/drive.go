@@ -117,6 +117,7 @@ func (c *MarkTurn) decide(r *reader, e *env) (*decided, error) {
 		if n.Status == TurnLive {
 			n.Status, n.Outcome, n.Closed = TurnClosed, c.Phase, e.now
 		}
+		n.Settled = true // it gives back what it holds, and may not be written back any more
 		events = r.letGo(t)
 	}
 	events = append(events, Event{Type: TurnMarked, Goal: g.ID, Subject: n.ID, Turn: n})

@@ -155,6 +155,9 @@ func (r *Reader) turnReceipts(ref TurnRef) []string {
 
 func applyPruned(t *tables, v *Pruned) {
 	for _, ref := range v.Turns {
+		if row := t.Turn(ref.Goal, ref.Agent, ref.ID); row != nil {
+			t.del(tblUnsettled, ref.Goal, ref.Agent, store.I64(row.Opened), ref.ID)
+		}
 		t.del(tblTurn, ref.Goal, ref.Agent, ref.ID)
 	}
 	for _, key := range v.Receipts {
