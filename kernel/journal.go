@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -151,30 +152,52 @@ func replay(ctx context.Context, from, to store.Store, upto uint64) error {
 			}
 			return nil
 		}
+		recs := make([]*Record, 0, len(batch))
 		for _, raw := range batch {
 			if seq == upto {
-				return nil
+				break
 			}
-			var rec Record
-			if err := json.Unmarshal(raw, &rec); err != nil || !rec.sound() {
+			rec := new(Record)
+			if err := json.Unmarshal(raw, rec); err != nil || !rec.sound() {
 				return fmt.Errorf("%w: journal record %d does not decode", store.ErrCorrupt, seq+1)
 			}
 			if rec.Seq != seq+1 || rec.Prev != prev {
 				return fmt.Errorf("%w: the journal chain breaks at record %d", store.ErrCorrupt, seq+1)
 			}
-			err := to.Update(ctx, func(tx store.Tx) error {
-				t := &tables{reader: Reader{tx: tx, now: rec.At, steady: rec.Steady}, w: tx}
-				t.commit(&rec)
-				return t.err
-			})
-			if err != nil {
-				return err
-			}
 			for i := range rec.Events {
 				b := rec.Events[i].Base
 				named = named || b != nil && *b == *base
 			}
+			recs = append(recs, rec)
 			prev, seq = hashOf(raw), rec.Seq
 		}
+		if err := recommit(ctx, to, recs); err != nil {
+			return err
+		}
+		if seq == upto {
+			return nil
+		}
 	}
+}
+
+// recommit applies records in one transaction, or where they are too much for
+// one, in one each.
+func recommit(ctx context.Context, to store.Store, recs []*Record) error {
+	err := to.Update(ctx, func(tx store.Tx) error {
+		t := &tables{reader: Reader{tx: tx, seen: map[string]any{}}, w: tx}
+		for _, rec := range recs {
+			t.now, t.steady = rec.At, rec.Steady
+			t.commit(rec)
+		}
+		return t.err
+	})
+	if !errors.Is(err, store.ErrTooLarge) || len(recs) < 2 {
+		return err
+	}
+	for _, rec := range recs {
+		if err := recommit(ctx, to, []*Record{rec}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,7 +2,7 @@
 // the same run and prints one table. Run it from the repository root on a quiet
 // machine:
 //
-//	go run ./bot/bench [-quick] [-only commands|ticks|chat] [-write docs/benchmarks.md]
+//	go run ./bot/bench [-quick] [-only commands|ticks|chat|growth] [-write docs/benchmarks.md]
 //
 // Absolute times belong to one machine; the ratios are what can be compared.
 package main
@@ -22,7 +22,7 @@ import (
 
 func main() {
 	quick := flag.Bool("quick", false, "fewer repetitions: a smoke test of the driver, not a measurement")
-	only := flag.String("only", "", "measure one part: commands, ticks or chat")
+	only := flag.String("only", "", "measure one part: commands, ticks, chat or growth")
 	write := flag.String("write", "", "replace the measured part of this file")
 	flag.Parse()
 	if err := run(*quick, *only, *write); err != nil {
@@ -58,9 +58,9 @@ func run(quick bool, only, write string) error {
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{ctx: context.Background(), dir: dir, n: 300, span: 5 * time.Second}
-	todos := 100_000
+	todos, records := 100_000, 1_000_000
 	if quick {
-		b.n, b.span, todos = 20, 500*time.Millisecond, 5_000
+		b.n, b.span, todos, records = 20, 500*time.Millisecond, 5_000, 20_000
 	}
 	for _, step := range []struct {
 		name string
@@ -71,6 +71,7 @@ func run(quick bool, only, write string) error {
 		{"commands", func() error { return b.commands(todos) }},
 		{"ticks", b.ticks},
 		{"chat", b.chat},
+		{"growth", func() error { return b.growth(todos, records) }},
 	} {
 		if only != "" && step.name != only && step.name != "build" && step.name != "floors" {
 			continue
