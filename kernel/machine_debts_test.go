@@ -359,3 +359,27 @@ func (m *machine) schedule(t *rapid.T) {
 	every := rapid.SampledFrom([]string{"3", "6", "10", "15", "30"}).Draw(t, "minutes")
 	m.try(t, &kernel.AckSchedule{Goal: "site", Agent: a, RRule: "FREQ=MINUTELY;INTERVAL=" + every}, m.by(t, kernel.ByCLI))
 }
+
+// woken: whoever waits for an answer or is done is not woken by time; everybody
+// else is, within an hour, and never after a look that comes due.
+func (m *machine) woken(g *kernel.Goal, d *kernel.Decision) error {
+	h := d.Scheduler
+	switch d.Rule {
+	case "R01", "R10", "R16":
+		if h.NextWake != 0 || h.Ack != nil {
+			return fmt.Errorf("%s of %s is woken at %d", d.Rule, d.Agent, h.NextWake)
+		}
+		return nil
+	case "R07", "R11":
+		return nil // by what is missing: a person, or a slot at its time
+	}
+	if h.NextWake <= m.now || h.NextWake > m.now+3_600_000 {
+		return fmt.Errorf("%s of %s is woken in %d ms", d.Rule, d.Agent, h.NextWake-m.now)
+	}
+	for _, v := range m.at.todos {
+		if w := v.Watch; w != nil && v.Goal == g.ID && v.Status == "open" && w.NextDue > m.now && h.NextWake > w.NextDue && (w.Expires == 0 || m.now < w.Expires) {
+			return fmt.Errorf("%s of %s is woken %d ms after %s is due", d.Rule, d.Agent, h.NextWake-w.NextDue, v.ID)
+		}
+	}
+	return nil
+}

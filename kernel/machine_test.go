@@ -293,6 +293,9 @@ func (m *machine) decides(t *rapid.T, g *kernel.Goal, agent string) {
 		if q := d.Quota; q.Spent != spent || q.Held != own || q.Reserved != others {
 			t.Fatalf("the quota of %s is %+v, a recount gives %d spent, %d own, %d others'", agent, q, spent, own, others)
 		}
+		if err := m.woken(g, d); err != nil {
+			t.Fatal(err)
+		}
 		if err := m.placed(r, g, agent); err != nil {
 			t.Fatal(err)
 		}
