@@ -52,11 +52,14 @@ func newDemo(t *testing.T) *demoProcess {
 }
 
 // start starts the demo and returns the address that opens its page.
-func (d *demoProcess) start() string {
+func (d *demoProcess) start() string { d.t.Helper(); return d.startWith("page-open.html") }
+
+// startWith starts it with more flags and returns the address in this file.
+func (d *demoProcess) startWith(file string, more ...string) string {
 	d.t.Helper()
-	open := filepath.Join(d.dir, "page-open.html")
+	open := filepath.Join(d.dir, file)
 	_ = os.Remove(open)
-	d.cmd = exec.Command(d.exe, "demo", "--dir", d.dir, "--speed", "600", "--no-open")
+	d.cmd = exec.Command(d.exe, append([]string{"demo", "--dir", d.dir, "--speed", "600", "--no-open"}, more...)...)
 	d.out.Reset()
 	d.cmd.Stdout, d.cmd.Stderr = &d.out, &d.out
 	if err := d.cmd.Start(); err != nil {

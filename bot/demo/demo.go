@@ -26,15 +26,17 @@ type options struct {
 	dir    string
 	speed  float64 // story seconds in one second
 	noOpen bool
-	stdout io.Writer
-	stderr io.Writer
+	// platforms shows three simulated platforms instead of the page's chat.
+	platforms bool
+	stdout    io.Writer
+	stderr    io.Writer
 }
 
 // Run is `loopx-bot demo [play] ...`; it returns the exit code.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o := options{stdout: stdout, stderr: stderr}
-	run := show
-	if len(args) > 0 && args[0] == "play" {
+	run, isPlay := show, len(args) > 0 && args[0] == "play"
+	if isPlay {
 		run, args = play, args[1:]
 	}
 	fs := flag.NewFlagSet("loopx-bot demo", flag.ContinueOnError)
@@ -42,15 +44,19 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs.StringVar(&o.dir, "dir", "", "state folder of the demo (default ~/.loopx-demo; play: a temporary one)")
 	fs.Float64Var(&o.speed, "speed", 0, "story seconds in one second (default 60; play: 600)")
 	fs.BoolVar(&o.noOpen, "no-open", false, "do not open the page in a browser")
+	fs.BoolVar(&o.platforms, "platforms", false, "Slack, Discord and Lark at once, simulated, as three phones in the browser")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
 		}
 		return 2
 	}
-	if fs.NArg() > 0 || o.speed < 0 || o.speed > 100_000 {
-		fmt.Fprintln(stderr, "loopx-bot demo: use [play] [--dir D] [--speed N] [--no-open]; the speed is 1 to 100000")
+	if fs.NArg() > 0 || o.platforms && isPlay || o.speed < 0 || o.speed > 100_000 {
+		fmt.Fprintln(stderr, "loopx-bot demo: use [play | --platforms] [--dir D] [--speed N] [--no-open]; the speed is 1 to 100000")
 		return 2
+	}
+	if o.platforms {
+		run = showPlatforms
 	}
 	return run(ctx, o)
 }

@@ -35,7 +35,7 @@ func main() {
 const usage = `loopx-bot keeps the control state of long-running agents and shows it in chat.
 
   loopx-bot [--home DIR] [--sim] [--no-open]   run the daemon
-  loopx-bot demo [--dir D] [--speed N] [--no-open]
+  loopx-bot demo [--platforms] [--dir D] [--speed N] [--no-open]
                                                a scripted story, no account needed
   loopx-bot demo play [--dir D] [--speed N]    the same unattended; checks itself
   loopx-bot setup slack|discord|lark           connect a platform: tokens are tried
