@@ -134,11 +134,11 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 			err := e.k.Store().Update(ctx, func(tx store.Tx) error {
 				return errors.Join(inbox.Over(tx).Expire(e.k), inbox.ExpirePlans(inbox.Over(tx), e.k))
 			})
-			if err != nil && ctx.Err() == nil {
+			if err = errors.Join(err, sweep(ctx, e.k)); err != nil && ctx.Err() == nil {
 				e.log.Warn("expiry", "err", err)
 			}
 		case <-prune.C:
-			if err := errors.Join(e.prune(ctx), e.forget(ctx)); err != nil && ctx.Err() == nil {
+			if err := errors.Join(e.prune(ctx), e.forget(ctx), retain(ctx, e.k)); err != nil && ctx.Err() == nil {
 				e.log.Warn("prune", "err", err)
 			}
 		}

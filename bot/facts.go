@@ -31,7 +31,7 @@ type facts struct {
 }
 
 func factsOf(r *kernel.Reader, e chat.Event, actor kernel.Actor, known bool) (routing.Facts, error) {
-	f := &facts{r: r, e: e, actor: actor, known: known, result: routing.Facts{Now: r.Now()}}
+	f := &facts{r: r, e: e, actor: actor, known: known, result: routing.Facts{Now: r.Now(), History: e.History}}
 	if known {
 		f.sender()
 	}
@@ -192,15 +192,19 @@ func (f *facts) around() error {
 
 func (f *facts) sessions() error {
 	for _, goal := range f.goals {
+		queues := map[string]map[string]int{} // agent -> session -> waiting
 		for _, s := range f.open(goal) {
 			fact := routing.Session{ID: s.ID, Goal: goal, Agent: s.Agent, Steer: true}
 			if s.Turn != "" && f.r.Turn(goal, s.Agent, s.Turn).Live(f.r.Steady()) {
 				fact.Turn = s.Turn
 			}
-			var err error
-			if fact.Waiting, err = inbox.Queued(f.r.Tx(), goal, s.Agent, s.ID); err != nil {
-				return err
+			if queues[s.Agent] == nil {
+				var err error
+				if queues[s.Agent], err = inbox.Queues(f.r.Tx(), goal, s.Agent); err != nil {
+					return err
+				}
 			}
+			fact.Waiting = queues[s.Agent][s.ID]
 			f.result.Sessions = append(f.result.Sessions, fact)
 		}
 	}

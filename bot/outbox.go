@@ -161,6 +161,9 @@ func (o *outbox) begin(ctx context.Context, id string) (it *inbox.Item, look boo
 		return nil, false, nil, err
 	case it.Message == "":
 		err = o.k.Store().Update(ctx, func(tx store.Tx) (err error) {
+			if err = o.split(tx, id); err != nil {
+				return err
+			}
 			if it, look, err = inbox.Over(tx).Start(id); err != nil || it == nil {
 				return err
 			}

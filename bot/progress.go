@@ -9,6 +9,20 @@ import (
 	"loopx/kernel/store"
 )
 
+// split makes several messages of a text that is too long for one here, before
+// anything of it is outside.
+func (o *outbox) split(tx store.Tx, id string) error {
+	it, err := inbox.Load(tx, id)
+	if err != nil || it == nil || it.Kind != inbox.Text || it.State != inbox.Ready || it.Message != "" {
+		return err
+	}
+	parts := partsOf(it.Text, o.adapter.Caps())
+	if len(parts) < 2 {
+		return nil
+	}
+	return inbox.Over(tx).Split(id, parts)
+}
+
 // progress draws how far a person's message is.
 func (o *outbox) progress(tx store.ReadTx, it *inbox.Item) (*chat.Card, error) {
 	d, err := inbox.LoadDelivery(tx, it.Of)

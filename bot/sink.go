@@ -58,6 +58,11 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 		}
 		return m.Answer, nil
 	}
+	if s.platform == chat.Lark {
+		if again, err := inbox.Returned(in, e); again || err != nil {
+			return chat.Answer{}, err
+		}
+	}
 	r, err := s.k.ReaderOf(tx)
 	if err != nil {
 		return chat.Answer{}, err

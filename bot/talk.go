@@ -26,7 +26,7 @@ func (s *sink) talk(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdi
 	case routing.Steer, routing.Queue, routing.Inbox, routing.Turn:
 		_, err = m.Admit(e, s.platform, person, v)
 	case routing.Context:
-		err = m.Keep(e, s.platform, person, v.Target.Binding, v.Reason, v.Tainted)
+		err = m.Keep(e, s.platform, person, manager(r, e.Place), v.Reason, v.Tainted)
 	case routing.Missed:
 		err = m.Miss(e, s.platform, person, v)
 	case routing.Choice:
@@ -51,7 +51,13 @@ func (s *sink) talk(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdi
 	case routing.Removed:
 		err = s.leave(tx, r, e)
 	default:
-		return false, nil
+		if v.Keep {
+			err = m.Keep(e, s.platform, person, manager(r, e.Place), v.Reason, v.Tainted)
+		}
+		return false, err
+	}
+	if err == nil && v.Keep {
+		err = m.Keep(e, s.platform, person, manager(r, e.Place), v.Reason, v.Tainted)
 	}
 	return true, err
 }
@@ -70,6 +76,22 @@ func refused(v routing.Verdict, e chat.Event) (key, reason, about string) {
 		return replyKey(e), v.Reason, v.Word
 	}
 	return replyKey(e), v.Reason, v.Target.Agent
+}
+
+// manager is the one Manager's binding of a group, or "": with none or two
+// nothing is kept.
+func manager(r *kernel.Reader, p chat.Place) string {
+	id := ""
+	for _, b := range r.BindingsOf(p.Connection, p.Conversation) {
+		if b.Role != kernel.BindManager || b.State != kernel.BindActive {
+			continue
+		}
+		if id != "" {
+			return ""
+		}
+		id = b.ID
+	}
+	return id
 }
 
 func replyKey(e chat.Event) string {

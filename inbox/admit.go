@@ -58,12 +58,31 @@ func (m *Mail) deliveryOf(msg *Message, v routing.Verdict) *Delivery {
 	if d.Reply.Conversation == "" {
 		d.Reply = msg.Place
 	}
+	if v.Place.Private {
+		d.Reply = m.privately(msg)
+	}
+	if d.Mode == "" || d.Reply.Conversation == "" {
+		d.Mode = ReplyNone
+	}
+	if d.Mode == routing.ReplyThread && msg.Platform == chat.Slack && d.Reply.Thread == "" && d.Reply.Conversation == msg.Place.Conversation && !msg.Private {
+		d.Reply.Thread = msg.Said // any message of a channel can begin a thread there
+	}
 	if d.Agent == "" {
 		if members := m.r.Agents(d.Goal); len(members) == 1 {
 			d.Agent = members[0].ID
 		}
 	}
 	return d
+}
+
+// privately is the sender's private conversation on the connection a message came
+// by. Where there is none, the answer has no place.
+func (m *Mail) privately(msg *Message) chat.Place {
+	p := m.r.Principal(string(msg.Platform), msg.Place.Connection, msg.Sender.Tenant, msg.Sender.ID)
+	if p == nil || p.Private == "" {
+		return chat.Place{}
+	}
+	return chat.Place{Connection: msg.Place.Connection, Conversation: p.Private}
 }
 
 func (m *Mail) admit(msg *Message, v routing.Verdict) (*Delivery, error) {
@@ -192,25 +211,26 @@ func (m *Mail) Sweep(after []byte, limit int) ([]byte, error) {
 	return last, nil
 }
 
-// SweepSteers closes the steers whose turn ended before they were seen.
-func (m *Mail) SweepSteers(limit int) error {
-	ids, _, err := m.page(tblSteer, nil, limit)
+// SweepSteers closes the steers whose turn ended before they were seen, like
+// Sweep.
+func (m *Mail) SweepSteers(after []byte, limit int) ([]byte, error) {
+	ids, last, err := m.page(tblSteer, after, limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, id := range ids {
 		d, err := LoadDelivery(m.tx, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if d == nil || d.Ended() || m.r.Turn(d.Goal, d.Agent, d.Turn).Live(m.r.Steady()) {
 			continue
 		}
 		if err := m.close(d, TurnEnded); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return m.r.Err()
+	return last, m.r.Err()
 }
 
 // page reads the ids behind a key of a table.

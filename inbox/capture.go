@@ -16,6 +16,9 @@ type Mark struct {
 	Verdict string      `json:"verdict"`
 	Answer  chat.Answer `json:"answer"`
 	Again   int         `json:"again,omitempty"`
+	// Sum digests sender and text: a copy that differs changes nothing and is
+	// counted as a conflict.
+	Sum string `json:"sum,omitempty"`
 }
 
 // markKeepMS is longer than the longest redelivery of any platform.
@@ -38,6 +41,11 @@ func (t *Tx) Seen(e chat.Event) (*Mark, error) {
 		return nil, err
 	}
 	m.Again++
+	if m.Sum != digestOf(e) {
+		if err := t.Count("conflict"); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.Count("duplicate"); err != nil {
 		return nil, err
 	}
@@ -47,7 +55,34 @@ func (t *Tx) Seen(e chat.Event) (*Mark, error) {
 // Handled marks an event with its verdict and answer. It must be in the same
 // transaction as the event's effects.
 func (t *Tx) Handled(e chat.Event, verdict string, a chat.Answer) error {
-	return t.put(Mark{At: t.now, Verdict: verdict, Answer: a}, markKey(e)...)
+	return t.put(Mark{At: t.now, Verdict: verdict, Answer: a, Sum: digestOf(e)}, markKey(e)...)
+}
+
+// returnKey names what a person said by when and what it was. Lark was seen to
+// push an old message again under a new message id but with its old create time,
+// which is in milliseconds.
+func returnKey(e chat.Event) []string {
+	if e.Kind != chat.MessageSent || e.Message == nil || e.At == 0 || e.Sender.ID == "" {
+		return nil
+	}
+	return []string{tblMark, e.Place.Connection, "t", e.Place.Conversation, e.Sender.ID, store.I64(e.At), digestOf(e)}
+}
+
+// Returned says whether the same person said the same at the same millisecond
+// under another message id, and remembers it for the next one.
+func Returned(t *Tx, e chat.Event) (bool, error) {
+	k := returnKey(e)
+	if k == nil {
+		return false, nil
+	}
+	m, err := getRow[Mark](t.tx, k...)
+	switch {
+	case err != nil:
+		return false, err
+	case m == nil:
+		return false, t.put(Mark{At: t.now, Verdict: "remembered"}, k...)
+	}
+	return true, t.Count("drop:returned_message")
 }
 
 // Prune forgets marks older than the longest redelivery, looking at up to limit

@@ -34,8 +34,11 @@ type ContextItem struct {
 // Keep captures a message as context of a binding. Over the limit the oldest
 // that no unfinished turn uses makes room.
 func (m *Mail) Keep(e chat.Event, platform chat.Platform, person, binding, reason string, tainted bool) error {
-	v, err := m.capture(e, platform, person, Context, reason, tainted)
-	if err != nil {
+	v, err := MessageOf(m.tx, e.Place, e.Message.ID)
+	if err != nil || v != nil || binding == "" {
+		return err // it was captured for an agent already
+	}
+	if v, err = m.capture(e, platform, person, Context, reason, tainted); err != nil {
 		return err
 	}
 	if err := m.tx.Put(store.Key(tblKept, binding, store.U64(v.Order), v.ID), nil); err != nil {

@@ -1,6 +1,8 @@
 package inbox
 
 import (
+	"strings"
+
 	"loopx/adapters/chat"
 	"loopx/kernel"
 	"loopx/kernel/store"
@@ -166,6 +168,18 @@ func Queued(tx store.ReadTx, goal, agent, session string) (int, error) {
 	err := tx.Scan(store.Under(waitMost, tblWait, goal, agent), func(_, v []byte) bool {
 		if string(v) == Queue+" "+session {
 			n++
+		}
+		return true
+	})
+	return n, err
+}
+
+// Queues counts what waits for each session of an agent, in one look.
+func Queues(tx store.ReadTx, goal, agent string) (map[string]int, error) {
+	n := map[string]int{}
+	err := tx.Scan(store.Under(waitMost, tblWait, goal, agent), func(_, v []byte) bool {
+		if session, ok := strings.CutPrefix(string(v), Queue+" "); ok {
+			n[session]++
 		}
 		return true
 	})

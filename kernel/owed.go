@@ -126,5 +126,6 @@ func (s *situation) reply(d *Decision) {
 	d.Reply = &Reply{ID: v.ID, Kind: v.Kind, From: brief(v.From, 120)}
 	d.Contract.User.Notify = "DONT_NOTIFY"
 	d.Contract.Agent.Instruction = "Answer the message " + v.ID + " first, then ask again."
+	d.Contract.CLI.Next = [][]string{{"inbox", "next", "--goal-id", d.Goal, "--agent-id", d.Agent}}
 	d.Scheduler = s.soon("a person waits for an answer")
 }
