@@ -180,7 +180,7 @@ func (r *Reader) scopesHeld(goal string, v *Todo, agent, turn string) error {
 	if lacks := r.uncovered(v, false); len(lacks) > 0 {
 		return r.scopeNeeded(goal, v.ID, lacks[0])
 	}
-	if lacks := r.uncovered(v, true); len(lacks) > 0 && tainted(r, goal, agent, turn) {
+	if lacks := r.uncovered(v, true); len(lacks) > 0 && tainted(r, goal, agent, turn, "") {
 		return Errorf(Conflict, "turn_tainted", "this turn carries words of others, so the standing approval of %s is not used in it", lacks[0]).
 			Try("go on in a new turn, or ask for this once: loopx gate open --goal-id %s --blocks-todo %s --question TEXT", goal, v.ID)
 	}

@@ -78,10 +78,7 @@ func (s *rows) freed(t *kernel.Todo) map[string]string {
 		if ended(t) || s.released[g.ID] || g.Status != "answered" || g.Answer.Outcome != "approve" {
 			continue
 		}
-		for _, id := range g.Blocks.Todos {
-			if s.stands(id) != t {
-				continue
-			}
+		if slices.Contains(g.Released, t.ID) {
 			if out[g.ID] = ""; s.claimAt[t.ID] > s.answerAt[g.ID] {
 				out[g.ID] = "used"
 			}
@@ -416,7 +413,7 @@ func (s *rows) verdict(goal *kernel.Goal, c kernel.Caller, steady, now int64) (r
 	if owes && slot {
 		return "R03", ""
 	}
-	if turn, todo := s.settles(c, steady, slot); turn != "" {
+	if turn, todo := s.settles(c, steady, now, slot); turn != "" {
 		return "R04", todo
 	}
 	if s.firstReplan(goal.ID, agent) != nil {
@@ -430,7 +427,7 @@ func (s *rows) verdict(goal *kernel.Goal, c kernel.Caller, steady, now int64) (r
 		return "R14", ""
 	}
 	var free, gated, due *kernel.Todo
-	others, later := false, false
+	others, later, unable := false, false, false
 	own := func(t *kernel.Todo) bool { return s.held(t, steady) == agent }
 	better := func(a, b *kernel.Todo) bool { // a comes before b
 		switch {
@@ -474,6 +471,10 @@ func (s *rows) verdict(goal *kernel.Goal, c kernel.Caller, steady, now int64) (r
 		if foreign && s.held(t, steady) != "" || mine || len(s.waits(t)) > 0 || decidedAgainst(blocks) {
 			continue
 		}
+		if len(blocks) == 0 && s.lacks(t, s.taints(c, steady), now) {
+			unable = true
+			continue
+		}
 		if len(lanes)+len(blocks) == 0 {
 			if better(t, free) {
 				free = t
@@ -486,12 +487,15 @@ func (s *rows) verdict(goal *kernel.Goal, c kernel.Caller, steady, now int64) (r
 	if free != nil && slot && !looks && len(free.Write) > 0 && goal.Repo != "" && len(s.agents[goal.ID]) > 1 && !s.inOwnTree(goal, agent, c.Workspace, now) {
 		return "R06", ""
 	}
+	unplanned := len(s.order) == 0 || !s.any(goal.ID) || s.lastEnd[goal.ID] == "" || s.lastEnd[goal.ID] == "active_goal"
 	switch {
+	case unable && free == nil && gated == nil && due == nil:
+		return "R07", ""
 	case due != nil && (free == nil || !own(free) && due.Priority < free.Priority):
 		return "R08", due.ID
 	case free != nil && gated != nil && better(gated, free) && slot:
 		return "R09", free.ID
-	case free == nil && gated != nil:
+	case free == nil && (gated != nil || len(lanes) > 0 && unplanned && !others && !later && !watches):
 		return "R10", ""
 	case (free != nil || owes) && !slot:
 		return "R11", ""
@@ -501,10 +505,7 @@ func (s *rows) verdict(goal *kernel.Goal, c kernel.Caller, steady, now int64) (r
 		return "R13", ""
 	case later, watches:
 		return "R14", ""
-	case len(s.order) == 0 || !s.any(goal.ID) || s.lastEnd[goal.ID] == "" || s.lastEnd[goal.ID] == "active_goal":
-		if len(lanes) > 0 {
-			return "R10", ""
-		}
+	case unplanned:
 		return "R15", ""
 	}
 	return "R16", ""

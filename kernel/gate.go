@@ -51,7 +51,7 @@ func (c *OpenGate) decide(r *reader, e *env) (*decided, error) {
 		Blocks: Blocks{Todos: uniq(c.Todos), Agent: c.LaneOf, Goal: c.WholeGoal}, OnTimeout: c.timeout(), Asked: c.Asked,
 		Expires: c.Expires, Fallback: c.Fallback, Status: GateOpen, AskedBy: by, Request: c.Request, Steady: e.steady, Revision: 1, Created: e.now, Updated: e.now,
 	}
-	v.Tainted = tainted(r, g.ID, v.askingAgent(), "")
+	v.Tainted = tainted(r, g.ID, v.askingAgent(), "", "")
 	if v.Scope != "" {
 		list, err := normalScopes([]string{v.Scope})
 		if err != nil {

@@ -125,6 +125,7 @@ func restate(r *Reader, e *env, v *Gate, course uint64, over map[string]*Todo) E
 	n := *v
 	n.Revision, n.Updated = v.Revision+1, e.now
 	n.Pending = nil
+	n.Kind = floorOf(n.Kind, kindsOf(r, &n, over))
 	n.Terms = termsOf(r, &n, course, over)
 	n.Digest = n.digest()
 	return Event{Type: GateRestated, Goal: v.Goal, Subject: v.ID, Gate: &n}
@@ -144,6 +145,7 @@ func voided(r *Reader, e *env, v *Gate, course uint64, over map[string]*Todo, ch
 			n.Blocks.Todos = append(n.Blocks.Todos, id)
 		}
 	}
+	n.Kind = floorOf(n.Kind, kindsOf(r, n, over))
 	n.Terms = termsOf(r, n, course, over)
 	n.Digest = n.digest()
 	return append([]Event{{Type: GateReopened, Goal: v.Goal, Subject: v.ID, Gate: n}}, ungranted(r, e, v)...)

@@ -68,7 +68,7 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 	case "todo.add":
 		return &kernel.AddTodo{Goal: "site", Title: "new", After: []string{o.free}, Excluded: []string{"bob"}, Validation: []string{"go", "test"}, Capabilities: []string{"go"}, Write: []string{"a/**"}}, cli()
 	case "todo.update":
-		return &kernel.UpdateTodo{Goal: "site", Agent: "ann", Todo: o.held, Turn: "t1", Note: &note, Title: &note, Body: &note, Evidence: []kernel.EvidenceArg{{Summary: "s"}}}, cli()
+		return &kernel.UpdateTodo{Goal: "site", Agent: "ann", Todo: o.held, Turn: "t1", Note: &note, Title: &note, Body: &note, Scopes: &[]string{"publish:action:x"}, Evidence: []kernel.EvidenceArg{{Summary: "s"}}}, cli()
 	case "todo.claim":
 		return &kernel.ClaimTodo{Goal: "site", Agent: "bob", Todo: o.free}, cli()
 	case "todo.complete":

@@ -25,6 +25,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"answer gate": m.answerGate,
 		"end gate":    m.endGate,
 		"change gate": m.changeGate,
+		"rights":      m.rights,
 		"goal":        m.goalVerb,
 		"old lease":   m.oldLease,
 		"time":        m.time,
@@ -157,6 +158,9 @@ func (m *machine) addTodo(t *rapid.T) {
 	}
 	if rapid.IntRange(0, 3).Draw(t, "writes") == 0 {
 		c.Write = []string{"site/**"}
+	}
+	if c.Class == "" && rapid.IntRange(0, 3).Draw(t, "with needs") == 0 {
+		c.Scopes = scopesOf(t)
 	}
 	if rapid.IntRange(0, 4).Draw(t, "exclude") == 0 {
 		c.Excluded = []string{rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "excluded")}
@@ -292,6 +296,10 @@ func (m *machine) update(t *rapid.T) {
 	case 4:
 		s := rapid.SampledFrom([]string{"work", "other work"}).Draw(t, "title")
 		c.Title = &s
+		if v := m.at.todos[id]; v != nil && v.Class == "work" && rapid.Bool().Draw(t, "needs") {
+			needs := rapid.SampledFrom([][]string{nil, v.Scopes, scopesOf(t)}).Draw(t, "what it needs")
+			c.Title, c.Scopes = nil, &needs
+		}
 	default:
 		s := rapid.SampledFrom([]string{"half", "nearly"}).Draw(t, "note")
 		c.Note = &s
@@ -352,6 +360,9 @@ func (m *machine) openGate(t *rapid.T) {
 		for range rapid.IntRange(1, 3).Draw(t, "todos") {
 			c.Todos = append(c.Todos, m.openTodoOf(t))
 		}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "with a scope") == 0 {
+		c.Scope, c.Evidence = scopesOf(t)[0], evidence(t)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "expires") == 0 {
 		c.Expires = m.now + 1_800_000

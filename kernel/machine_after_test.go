@@ -54,6 +54,8 @@ func (s *rows) claimable(c *kernel.ClaimTodo, steady, now int64) string {
 		return "gated"
 	case len(s.lanes(c.Goal, c.Agent)) > 0:
 		return "lane gated"
+	case s.lacks(v, s.taints(kernel.Caller{Goal: c.Goal, Agent: c.Agent}, steady) || s.taintedTurn(c), now):
+		return "not approved"
 	case len(s.waits(v)) > 0:
 		return "waiting"
 	}
@@ -90,6 +92,9 @@ func (m *machine) passed(t *rapid.T, name string, before *rows, cmd kernel.Comma
 		t.Fatalf("steady time went back from %d to %d", before.clock.Steady, steady)
 	}
 	ungated := func(goal, agent, todo string) {
+		if v := before.todos[todo]; v != nil && before.lacks(v, false, m.now) {
+			t.Fatalf("%s passed by what nobody approved for %s: %v", name, todo, v.Scopes)
+		}
 		if v := before.todos[todo]; v != nil && len(before.blocks(v)) > 0 {
 			t.Fatalf("%s passed by the gates %v of %s", name, before.blocks(v), todo)
 		}
@@ -120,6 +125,11 @@ func (m *machine) passed(t *rapid.T, name string, before *rows, cmd kernel.Comma
 			}
 		}
 	case *kernel.UpdateTodo:
+		for _, need := range before.todos[c.Todo].Scopes {
+			if opt.By.Kind != kernel.ByOwner && opt.By.Kind != kernel.ByPerson && !slices.Contains(m.at.todos[c.Todo].Scopes, need) {
+				t.Fatalf("%s took the need %s away", name, need)
+			}
+		}
 		m.slotLasts(t, name, before, c.Todo)
 		m.fenced(t, name, before, steady, c.Goal, c.Todo, c.Agent, c.Lease, opt)
 	case *kernel.SupersedeTodo:
@@ -205,4 +215,10 @@ func (m *machine) slotLasts(t *rapid.T, name string, before *rows, todo string) 
 			t.Fatalf("%s renewed the lease to %d and left the slot at %d", name, c.Until, v.Until)
 		}
 	}
+}
+
+func (s *rows) taintedTurn(c *kernel.ClaimTodo) bool {
+	return slices.ContainsFunc(s.turns, func(t *kernel.Turn) bool {
+		return t.Goal == c.Goal && t.Agent == c.Agent && t.ID == c.Turn && t.Tainted
+	})
 }

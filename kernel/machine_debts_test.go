@@ -113,7 +113,7 @@ func (s *rows) inOwnTree(g *kernel.Goal, agent string, w *kernel.Workspace, now 
 
 // settles is the turn that an agent has to settle, "" when there is none, and
 // the todo it holds.
-func (s *rows) settles(caller kernel.Caller, steady int64, slot bool) (turn, todo string) {
+func (s *rows) settles(caller kernel.Caller, steady, now int64, slot bool) (turn, todo string) {
 	goal, agent := caller.Goal, caller.Agent
 	list := slices.Clone(s.turns)
 	slices.SortFunc(list, func(a, b *kernel.Turn) int { return cmp.Or(cmp.Compare(a.Opened, b.Opened), cmp.Compare(a.ID, b.ID)) })
@@ -123,7 +123,7 @@ func (s *rows) settles(caller kernel.Caller, steady int64, slot bool) (turn, tod
 		}
 		c, v := s.claims[u.Todo], s.todos[u.Todo]
 		claim := c != nil && u.Heir == "" && u.Generation > 0 && c.Generation == u.Generation && s.held(v, steady) == agent &&
-			len(s.blocks(v)) == 0 && len(s.lanes(goal, agent)) == 0
+			len(s.blocks(v)) == 0 && len(s.lanes(goal, agent)) == 0 && !s.lacks(v, false, now)
 		unpaid := false
 		for _, r := range s.runs {
 			unpaid = unpaid || r.Goal == goal && r.Agent == agent && r.Turn == u.ID && r.Accountable && !r.Spent

@@ -64,7 +64,7 @@ func (c *PollMonitor) decide(r *reader, e *env) (*decided, error) {
 		w.Unchanged, w.Since = 0, 0
 		run.Classification, run.Outcome, run.Accountable = "monitor_material_change", Progress, true
 		if c.Next != "" {
-			s, err := (&AddTodo{Goal: g.ID, Title: c.Next, Priority: prio(v.Priority), Excluded: v.Excluded}).todo(r, g, e)
+			s, err := (&AddTodo{Goal: g.ID, Title: c.Next, Priority: prio(v.Priority), Excluded: v.Excluded, Scopes: v.Scopes}).todo(r, g, e)
 			if err != nil {
 				return nil, err
 			}
@@ -126,6 +126,9 @@ func (c *PollMonitor) allowed(r *reader, g *Goal, v *Todo, a *Agent, e *env) err
 	if id := firstPending(r.LaneBlocks(g.ID, a.ID)); id != "" {
 		return r.gatePending(g.ID, id, a.ID)
 	}
+	if err := r.scopesHeld(g.ID, v, a.ID, c.Turn); err != nil {
+		return err
+	}
 	switch {
 	case v.Watch.Over(e.now):
 		return Errorf(Conflict, "monitor_expired", "%s ended on %s", v.ID, rfc3339(v.Watch.Expires)).Try("loopx todo complete --goal-id %s --todo-id %s --no-follow-up", g.ID, v.ID)
@@ -156,7 +159,7 @@ func (s *situation) dueMonitor() *Todo {
 		if v == nil || v.Watch.NextDue > s.r.now {
 			break // the list is in the order of the next look
 		}
-		if v.Watch.Over(s.r.now) || slices.Contains(v.Excluded, s.agent) || len(s.r.WaitsFor(s.g.ID, id)) > 0 || len(s.r.Blocks(s.g.ID, id)) > 0 {
+		if v.Watch.Over(s.r.now) || slices.Contains(v.Excluded, s.agent) || len(s.r.WaitsFor(s.g.ID, id)) > 0 || len(s.r.Blocks(s.g.ID, id)) > 0 || len(s.lapsed(v)) > 0 {
 			continue
 		}
 		if best == nil || less(v, best) {

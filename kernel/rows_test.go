@@ -46,6 +46,8 @@ type rows struct {
 	answerAt map[string]int    // gate -> place of its last answer in the journal
 	claimAt  map[string]int    // todo -> place of its last claim
 	askRate  map[string]string // rows of who asked whom when
+	approved map[string]bool   // todo and scope: approved for that todo itself
+	grants   []*kernel.Grant
 	opened   []asking
 }
 
@@ -54,7 +56,7 @@ func readRows(st store.Store) (*rows, error) {
 		raw: map[string]string{}, goals: map[string]*kernel.Goal{}, agents: map[string][]*kernel.Agent{}, todos: map[string]*kernel.Todo{},
 		claims: map[string]*kernel.Claim{}, gates: map[string]*kernel.Gate{}, runs: map[string]*kernel.Run{}, counts: map[string]kernel.Counts{},
 		evidence: map[string]uint64{}, counted: newCounted(), released: map[string]bool{}, lastEnd: map[string]string{},
-		decided: map[string]int{}, answerAt: map[string]int{}, claimAt: map[string]int{}, askRate: map[string]string{},
+		decided: map[string]int{}, answerAt: map[string]int{}, claimAt: map[string]int{}, askRate: map[string]string{}, approved: map[string]bool{},
 	}
 	var keys []string
 	err := st.View(context.Background(), func(tx store.ReadTx) error {
@@ -126,6 +128,10 @@ func (s *rows) row(key []string, val []byte) (err error) {
 		var t *kernel.Turn
 		t, err = parse[kernel.Turn](val)
 		s.turns = append(s.turns, t)
+	case "gr":
+		var g *kernel.Grant
+		g, err = parse[kernel.Grant](val)
+		s.grants = append(s.grants, g)
 	case "s":
 		var v *kernel.Session
 		v, err = parse[kernel.Session](val)
@@ -187,6 +193,7 @@ func (s *rows) events() error {
 			if err := votes.see(rec, &e); err != nil {
 				return err
 			}
+			s.approves(&e)
 			switch e.Type {
 			case "todo_claimed", "claim_renewed":
 				s.claimAt[e.Subject] = place

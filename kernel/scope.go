@@ -143,7 +143,11 @@ func (s *situation) lapsed(v *Todo) []string {
 	if len(v.Scopes) == 0 || len(s.r.Blocks(s.g.ID, v.ID)) > 0 {
 		return nil
 	}
-	return s.r.uncovered(v, s.caller.Tainted || tainted(s.r, s.g.ID, s.agent, s.caller.Turn))
+	replaces := ""
+	if s.caller.Turn != "" {
+		replaces = or(s.caller.Session, "cli:"+s.agent)
+	}
+	return s.r.uncovered(v, s.caller.Tainted || tainted(s.r, s.g.ID, s.agent, s.caller.Turn, replaces))
 }
 
 // grantsUsed notes which standing approvals a todo is taken on.

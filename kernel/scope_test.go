@@ -105,3 +105,35 @@ func TestKindFloor(t *testing.T) {
 		w.refuse("bad_scope", &kernel.AddTodo{Goal: "site", Title: "x", Scopes: []string{bad}}, cli())
 	}
 }
+
+// A need that is added is asked for like one that was there; only an owner takes
+// one away, and what was refused stays refused.
+func TestNeedsAreEdited(t *testing.T) {
+	w := newWorld(t)
+	w.goal("builder")
+	id := w.todo("write the page", 1)
+	plain := w.gate(id)
+	w.do(&kernel.AnswerGate{Gate: plain, Option: "approve"}, owner())
+	needs := []string{"publish:action:page"}
+	out := w.do(&kernel.UpdateTodo{Goal: "site", Agent: "builder", Todo: id, Scopes: &needs}, cli())
+	if out["changed"] != true || len(w.openGates()) != 2 {
+		t.Fatalf("a new need: %v, %d gates", out, len(w.openGates()))
+	}
+	// What was approved before it needed that is asked again, and is protected now.
+	if g := w.gateRow(plain); g.Status != "open" || !g.Protected() {
+		t.Fatalf("the old question: %s", asJSON(g))
+	}
+	none := []string{}
+	w.refuse("owner_only", &kernel.UpdateTodo{Goal: "site", Agent: "builder", Todo: id, Scopes: &none}, cli())
+	for _, g := range w.openGates() {
+		option := "approve"
+		if g.Scope != "" {
+			option = "reject"
+		}
+		w.do(&kernel.AnswerGate{Gate: g.ID, Option: option}, owner())
+	}
+	w.refuse("gate_pending", &kernel.ClaimTodo{Goal: "site", Agent: "builder", Todo: id}, cli())
+	w.do(&kernel.UpdateTodo{Goal: "site", Todo: id, Scopes: &none}, owner())
+	w.refuse("gate_pending", &kernel.ClaimTodo{Goal: "site", Agent: "builder", Todo: id}, cli())
+	w.replays()
+}

@@ -84,7 +84,7 @@ func (r turns) leftOf(t *Turn, why string) *Leftover {
 	l := &Leftover{Turn: t.ID, Why: why, turn: t}
 	c := r.Claim(t.Goal, t.Todo)
 	if t.Generation > 0 && t.Heir == "" && c.Holds(r.steady) && c.Agent == t.Agent && c.Generation == t.Generation &&
-		len(r.Blocks(t.Goal, t.Todo)) == 0 && len(r.LaneBlocks(t.Goal, t.Agent)) == 0 {
+		len(r.Blocks(t.Goal, t.Todo)) == 0 && len(r.LaneBlocks(t.Goal, t.Agent)) == 0 && approvedStill(r.Reader, t) {
 		l.Claim, l.Todo = true, t.Todo
 	}
 	for _, seq := range r.lastParts(under(64, tblRunOwed, t.Goal, t.Agent).Last()) {
@@ -185,4 +185,10 @@ func (c *OpenTurn) retire(r turns, e *env, d *Decision, sid string) []Event {
 		}
 	}
 	return out
+}
+
+// approvedStill: what a turn's todo needs is approved now.
+func approvedStill(r *Reader, t *Turn) bool {
+	v := r.Todo(t.Goal, t.Todo)
+	return v != nil && len(r.uncovered(v, false)) == 0
 }

@@ -45,7 +45,8 @@ const sessionsLooked = 1000
 
 // tainted says whether an agent acts in a tainted turn: the one it names, or any
 // that is live in one of its sessions, so that leaving the name out helps nobody.
-func tainted(r *Reader, goal, agent, turn string) bool {
+// A turn that the named one is about to replace in its session counts no more.
+func tainted(r *Reader, goal, agent, turn, replaces string) bool {
 	if agent == "" {
 		return false
 	}
@@ -54,7 +55,7 @@ func tainted(r *Reader, goal, agent, turn string) bool {
 	}
 	list := r.Sessions(goal, sessionsLooked)
 	for _, s := range list {
-		if s.Agent != agent || s.State != "open" || s.Turn == "" {
+		if s.Agent != agent || s.State != "open" || s.Turn == "" || s.ID == replaces && s.Turn != turn {
 			continue
 		}
 		if t := r.Turn(goal, agent, s.Turn); t != nil && t.Tainted && t.Status == TurnLive && t.Until > r.steady {

@@ -240,6 +240,8 @@ type UpdateTodo struct {
 	ResumeWhen string        `json:"resume_when,omitempty"`
 	ClearClaim bool          `json:"clear_claim,omitempty"`
 	Evidence   []EvidenceArg `json:"evidence,omitempty"`
+	// Scopes replaces what it needs; only an owner takes a need away.
+	Scopes *[]string `json:"scopes,omitempty"`
 }
 
 // Name implements Command.
@@ -263,6 +265,10 @@ func (c *UpdateTodo) decide(r *reader, e *env) (*decided, error) {
 	}
 	n := *v
 	typ, err := c.fields(&n)
+	if err != nil {
+		return nil, err
+	}
+	added, err := c.needs(r, e, v, &n)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +296,10 @@ func (c *UpdateTodo) decide(r *reader, e *env) (*decided, error) {
 		}
 		out.events = append(out.events, Event{Type: typ, Goal: g.ID, Subject: v.ID, Todo: &n})
 		if n.Terms != v.Terms {
-			out.events = append(out.events, restated(r, e, g.ID, v.ID, map[string]*Todo{v.ID: &n}, false)...)
+			asked := restated(r, e, g.ID, v.ID, map[string]*Todo{v.ID: &n}, false)
+			more := n
+			more.Scopes = added
+			out.events = append(append(out.events, asked...), r.askScopes(e, &more, w.agent, asked...)...)
 		}
 	}
 	switch {
@@ -303,6 +312,26 @@ func (c *UpdateTodo) decide(r *reader, e *env) (*decided, error) {
 	res["changed"], res["claimed_by"] = out.changed, w.holderAfter(c.ClearClaim)
 	out.result = res
 	return out, nil
+}
+
+// needs sets what a todo needs and returns what is new of it.
+func (c *UpdateTodo) needs(r *reader, e *env, v, n *Todo) ([]string, error) {
+	if c.Scopes == nil {
+		return nil, nil
+	}
+	list, err := normalScopes(*c.Scopes)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range v.Scopes {
+		if !slices.Contains(list, s) {
+			if err := ownerOf(r, e, v.Goal, "taking a need away"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	n.Scopes = list
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(v.Scopes, s) }), nil
 }
 
 func (c *UpdateTodo) fields(n *Todo) (string, error) {
