@@ -34,6 +34,9 @@ type wanted struct {
 	// now: one confirm and no preview, as for a stop.
 	now  bool
 	warn bool
+	// once: done at once, as it touches nobody else; done says so.
+	once bool
+	done string
 }
 
 // say picks the sentence of the person's language.
@@ -53,6 +56,8 @@ func (q *request) wants() (w wanted, ok bool) {
 	switch q.in.Command {
 	case "role":
 		return roleWanted(q, a), true
+	case "to":
+		return toWanted(q, a), true
 	case "unlink":
 		return unlinkWanted(q, a), true
 	case "bind":
@@ -192,6 +197,24 @@ func rolesWanted(q *request, goal string) wanted {
 		return q.tell("Nobody has a role in "+goal+" yet.", "目标 "+goal+" 还没有人有角色。")
 	}
 	return wanted{text: strings.TrimSpace(b.String())}
+}
+
+// toWanted says where private messages go, and with a goal changes it.
+func toWanted(q *request, a routing.Args) wanted {
+	p := q.r.Person(q.actor.ID)
+	switch {
+	case p == nil:
+		return q.tell("Link your account first: loopx link. Nothing was changed.", "请先关联账号：loopx link。什么都没有改变。")
+	case a.Goal == "" && p.Target == nil:
+		return q.tell("Your messages go nowhere yet. Choose with /to GOAL.", "你的消息还没有去向。用 /to 目标 来选择。")
+	case a.Goal == "":
+		return q.tell("Your messages go to "+strings.TrimSpace(p.Target.Goal+" "+p.Target.Agent)+".", "你的消息发给 "+strings.TrimSpace(p.Target.Goal+" "+p.Target.Agent)+"。")
+	}
+	return q.on(a.Goal, kernel.RoleSteerer, func(goal string) wanted {
+		name := strings.TrimSpace(q.r.Goal(goal).Title + " " + a.Agent)
+		return wanted{once: true, done: q.say("From now on your messages here go to "+name+".", "从现在起，你在这里的消息发给 "+name+"。"),
+			commands: []kernel.Command{&kernel.SetPerson{Person: p.ID, Target: &kernel.Target{Goal: goal, Agent: a.Agent}}}}
+	})
 }
 
 func unlinkWanted(q *request, a routing.Args) wanted {
@@ -386,7 +409,7 @@ func allowed(r *kernel.Reader, actor kernel.Actor, cmd kernel.Command) bool {
 		return mayHold(r, actor, c.Goal, kernel.RoleSteerer)
 	case *kernel.TransferTodo:
 		return mayHold(r, actor, c.Goal, kernel.RoleSteerer)
-	case *kernel.GrantRole, *kernel.RevokeRole, *kernel.Unlink, *kernel.SettleLink, *kernel.SetBinding, *kernel.RemoveBinding, *kernel.SetBindingState, *kernel.ConfigureGoal, *kernel.AcceptRole:
+	case *kernel.GrantRole, *kernel.RevokeRole, *kernel.Unlink, *kernel.SettleLink, *kernel.SetBinding, *kernel.RemoveBinding, *kernel.SetBindingState, *kernel.ConfigureGoal, *kernel.AcceptRole, *kernel.SetPerson:
 		return true // the kernel asks for the owner itself
 	}
 	return false

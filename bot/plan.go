@@ -52,6 +52,14 @@ func (p *planner) asked(v routing.Verdict, actor kernel.Actor) (bool, error) {
 		}
 		return true, p.in.AddText(replyKey(p.e), place, q.say("Nothing was changed: ", "什么都没有改变：")+ke.Message+".")
 	}
+	if w.once {
+		for _, cmd := range w.commands {
+			if _, err := p.s.k.DoTx(p.tx, cmd, kernel.Options{By: actor}); err != nil {
+				return true, err
+			}
+		}
+		return true, p.in.AddText(replyKey(p.e), place, w.done)
+	}
 	if w.now {
 		plan.Rev = ""
 	}

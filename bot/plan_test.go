@@ -3,9 +3,13 @@ package bot
 import (
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"loopx/adapters/chat"
 	"loopx/inbox"
@@ -194,6 +198,27 @@ func TestRoleByChat(t *testing.T) {
 	if _, texts := l.owed(bobDM); !strings.Contains(strings.Join(texts, "|"), "There is no goal secret here") {
 		t.Errorf("a goal that is not his: %q", texts)
 	}
+	// What a person reads is what he has a role in, and no more.
+	l.say(bob, bobDM, true, "/status")
+	l.say(bob, bobDM, true, "/status secret")
+	l.say(bob, bobDM, true, "/gates")
+	l.say(bob, bobDM, true, "/to site")
+	_, texts := l.owed(bobDM)
+	said := strings.Join(texts, "|")
+	for _, want := range []string{"Homepage release", "There is no goal secret here", "Nothing waits for you", "needs the role steerer"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("Bob is not told %q: %q", want, said)
+		}
+	}
+	if strings.Contains(said, "Objective  x") {
+		t.Errorf("Bob reads a goal that is not his: %q", said)
+	}
+	l.say(wei, dm, true, "/to site builder")
+	l.read(func(r *kernel.Reader) {
+		if p := r.Person("owner"); p.Target == nil || *p.Target != (kernel.Target{Goal: "site", Agent: "builder"}) {
+			t.Errorf("the owner's messages go to %+v", p.Target)
+		}
+	})
 	// Taken back.
 	l.say(wei, dm, true, "/role revoke @U0BOB approver site")
 	l.press(wei, dm, confirm(l.plan(dm)))
@@ -257,6 +282,68 @@ func TestPlanStaleExpiredDropped(t *testing.T) {
 	if goal().Allowed == 6 {
 		t.Error("a suspended account confirmed a plan")
 	}
+}
+
+// Random presses by anybody, anywhere, at any time, with any button that ever
+// was: a naive oracle says when the plan is done.
+func TestRandomPlanPresses(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		l := newLobby(t)
+		dm := "D-" + wei
+		l.say(wei, dm, true, "/quota site 7")
+		it := l.plan(dm)
+		id, asked := it.ID, l.now
+		seen := map[string]inbox.Button{"forged": {}}
+		state := inbox.PlanOpen
+		for range rapid.IntRange(1, 12).Draw(rt, "presses") {
+			_ = l.st.View(t.Context(), func(tx store.ReadTx) error { it, _ = inbox.Load(tx, id); return nil })
+			for _, b := range it.Buttons {
+				seen[b.ID] = b
+			}
+			action := rapid.SampledFrom(slices.Sorted(maps.Keys(seen))).Draw(rt, "button")
+			who := rapid.SampledFrom([]string{wei, wei, bob}).Draw(rt, "who")
+			where := rapid.SampledFrom([]string{dm, dm, "C1"}).Draw(rt, "where")
+			l.now += int64(rapid.SampledFrom([]int{0, 60_000, 6 * 60_000}).Draw(rt, "ms"))
+			if rapid.IntRange(0, 5).Draw(rt, "renamed") == 0 {
+				title := fmt.Sprint("title ", l.n)
+				l.do(&kernel.ConfigureGoal{Goal: "site", Title: &title}, asOwner)
+			}
+			b := seen[action]
+			shown := ""
+			l.read(func(r *kernel.Reader) { shown = fmt.Sprint(r.Goal("site").Revision) })
+			before := state
+			if who == wei && where == dm && b.ID != "" && state == inbox.PlanOpen {
+				switch {
+				case l.now-asked > inbox.PlanMS:
+					state = inbox.PlanExpired
+				case b.Gen != it.Gen:
+				case b.Step == inbox.StepDrop:
+					state = inbox.PlanCancelled
+				case it.Plan.Rev != l.rev(it):
+				default:
+					state = inbox.PlanDone
+				}
+			}
+			l.press(who, where, action)
+			_ = l.st.View(t.Context(), func(tx store.ReadTx) error { it, _ = inbox.Load(tx, id); return nil })
+			allowed := 0
+			l.read(func(r *kernel.Reader) { allowed = r.Goal("site").Allowed })
+			if it.Plan.State != state || (allowed == 7) != (state == inbox.PlanDone) {
+				rt.Fatalf("%s pressed %+v in %s: the plan went from %s to %s with %d slots at revision %s, the oracle says %s", who, b, where, before, it.Plan.State, allowed, shown, state)
+			}
+		}
+	})
+}
+
+// rev is what the plan's command would be bound to now.
+func (l *lobby) rev(it *inbox.Item) string {
+	l.t.Helper()
+	seven := 7
+	rec, err := l.k.Do(l.t.Context(), &kernel.ConfigureGoal{Goal: "site", Allowed: &seven}, kernel.Options{By: asOwner.By, Preview: true})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return rec.Plan
 }
 
 // Each command becomes the kernel commands it stands for.

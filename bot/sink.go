@@ -15,7 +15,6 @@ import (
 	"loopx/kernel"
 	"loopx/kernel/store"
 	"loopx/kernel/store/failpoint"
-	"loopx/kernel/view"
 	"loopx/routing"
 )
 
@@ -131,7 +130,7 @@ func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v 
 		if !e.Private { // what an answer may show where others read along is not drawn up yet
 			return chat.Answer{}, in.Count("command_in_the_open")
 		}
-		text, err := commandWords(r, v.Word)
+		text, err := commandWords(&request{r: r, e: e, platform: s.platform, actor: actor, in: v.Intent, zh: languageOf(r, actor.ID) == "zh"})
 		if err != nil {
 			return chat.Answer{}, err
 		}
@@ -244,48 +243,4 @@ func pressWords(o inbox.Outcome) string {
 		return "This is a copy of a card. Press on the original."
 	}
 	return "This button is not supported any more."
-}
-
-// commandWords answers a chat command; each is a view and calls no model.
-func commandWords(r *kernel.Reader, word string) (string, error) {
-	switch word {
-	case "status":
-		v, err := view.Run(r, &view.Goals{})
-		if err != nil {
-			return "", err
-		}
-		goals := v.(view.GoalsView).Goals
-		if len(goals) == 0 {
-			return "There is no goal yet. Start one with: loopx goal create --goal-id ID --objective TEXT", nil
-		}
-		var b strings.Builder
-		for i, g := range goals {
-			if i == 5 {
-				fmt.Fprintf(&b, "\n… %d more: loopx status", len(goals)-i)
-				break
-			}
-			if i > 0 {
-				b.WriteString("\n\n")
-			}
-			fmt.Fprintf(&b, "%s\nObjective  %s\nNext  %s\nNeeds you  %s\nEvidence  %s\nContinues  %s", g.Title, g.Objective, g.Next, g.NeedsYou, g.Evidence, g.Continues)
-		}
-		return b.String(), nil
-	case "gates":
-		v, err := view.Run(r, &view.Gates{Limit: 10})
-		if err != nil {
-			return "", err
-		}
-		gates := v.(view.GatesView).Gates
-		if len(gates) == 0 {
-			return "Nothing waits for you.", nil
-		}
-		var b strings.Builder
-		for _, g := range gates {
-			fmt.Fprintf(&b, "%s  %s (%s)\n", g.Code, g.Question, g.GoalTitle)
-		}
-		return strings.TrimSpace(b.String()), nil
-	case "help":
-		return "I show decisions as cards here; press a button to answer one.\nstatus  how each goal is\ngates  what waits for you\nhelp  this", nil
-	}
-	return "I know these words here: status, gates, help. Nothing was changed.", nil
 }
