@@ -100,5 +100,13 @@ func TestLimitAskFirst(t *testing.T) {
 	}
 	w.do(&kernel.AnswerGate{Gate: gate, Option: "approve"}, owner())
 	w.do(&kernel.ClaimTodo{Goal: "site", Agent: "a", Todo: second["todo_id"].(string)}, cli())
+	// A follow-up inherits what the work writes, and with it the need.
+	done := w.do(&kernel.CompleteTodo{Goal: "site", Agent: "a", Todo: second["todo_id"].(string), Next: "Patch the rest", Evidence: note("patched")}, cli())
+	w.read(func(r *kernel.Reader) {
+		next := r.Todo("site", done["successor_todo_ids"].([]any)[0].(string))
+		if len(next.Write) != 1 || len(next.Scopes) != 1 || next.Scopes[0] != "write_scope:goal:site" {
+			t.Errorf("the follow-up writes %v and needs %v", next.Write, next.Scopes)
+		}
+	})
 	w.replays()
 }
