@@ -67,11 +67,15 @@ func turnKey(goal, agent, turn string) string {
 // never paid, whatever its host says of it.
 func answers(d *kernel.Decision) []string {
 	out := []string{kernel.HostProgress, kernel.HostRepair, kernel.HostReplan, kernel.HostAsk, kernel.HostWait}
-	if d.Kind == "deliver" {
+	if d.Kind == "deliver" || inherits(d) {
 		out = append(out, kernel.HostComplete)
 	}
 	return out
 }
+
+// inherits says that the turn took over the todo of one that was left unsettled: it
+// is delivered and paid like any other.
+func inherits(d *kernel.Decision) bool { return d.Settle != nil && d.Settle.Claim }
 
 // hostPhases are the only two a host can have completed.
 func hostPhases() []string { return []string{"host_execute", "typed_result"} }

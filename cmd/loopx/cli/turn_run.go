@@ -186,7 +186,7 @@ func (d *drive) turn() (*turnEnd, error) {
 	lease := max(d.hostTime+d.checkTime+turnSlack, 45*time.Minute)
 	rec, err := d.do(&kernel.OpenTurn{
 		Goal: d.t.goal, Agent: d.t.agent, Turn: d.t.turn, Session: d.t.sessionID(), Host: d.t.host, HostSession: d.t.hostSession,
-		Capabilities: d.t.caps, Claim: true, LeaseMS: min(lease, 24*time.Hour).Milliseconds(),
+		Capabilities: d.t.caps, Claim: true, LeaseMS: min(lease, 24*time.Hour).Milliseconds(), Workspace: whereAmI(),
 	}, d.t.agent, d.t.turn)
 	if err != nil {
 		return nil, err
@@ -320,7 +320,7 @@ func (d *drive) finish(v *view.Turn, dec *kernel.Decision, res *kernel.HostResul
 			return err
 		}
 	}
-	if dec.Kind == "repair" || dec.Kind == "settle" {
+	if dec.Kind == "repair" || dec.Kind == "settle" && !inherits(dec) {
 		// Nothing of it is paid; what it mended shows in the next decision.
 		end.Status, end.Outcome = "stopped", kernel.OutcomeRun
 		return d.mark(&kernel.MarkTurn{Phase: kernel.PhaseStopped, Outcome: kernel.OutcomeRun})
