@@ -131,6 +131,11 @@ func TestPruning(t *testing.T) {
 			t.Error("a turn nobody ended is kept for ever")
 		}
 	})
+	for k := range everything(t, w.st) {
+		if strings.HasPrefix(k, "us\x00") && strings.HasSuffix(k, "\x00opent0") {
+			t.Errorf("the index of unsettled turns names one that is gone: %q", k)
+		}
+	}
 	// The answer of a gate is remembered, that of a turn is not.
 	opt := owner()
 	opt.Key = "answer0"
