@@ -22,7 +22,7 @@ func TestOwedAnswerComesFirst(t *testing.T) {
 	if r, err := w.k.Do(t.Context(), owe, bot()); err != nil || r.Changed {
 		t.Fatalf("owed twice: %+v %v", r, err)
 	}
-	if d := w.decide("ann"); d.Rule != "R03" || d.Kind != "reply" || !d.ShouldRun || d.Reply.ID != "m2" || d.Reply.From != "Wei" {
+	if d := w.decide("ann"); d.Rule != "R03" || d.Kind != "reply" || !d.ShouldRun || d.Reply.ID != "m2" || d.Reply.From != "Wei" || d.Contract.CLI.Next[0][1] != "next" {
 		t.Fatalf("the oldest message comes first: %s", asJSON(d))
 	}
 	if rule, _ := w.rule("bob"); rule != "R12" {

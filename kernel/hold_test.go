@@ -13,7 +13,10 @@ func TestPersonHolds(t *testing.T) {
 	id, other := w.todo("x", 0), w.todo("y", 1)
 	hold := &kernel.HoldTodo{Goal: "site", Todo: id, Person: "owner", Note: "I look at it myself"}
 	w.refuse("owner_only", hold, cli())
-	w.refuse("owner_only", hold, kernel.Options{By: kernel.Actor{Kind: kernel.ByAgent, ID: "ann"}})
+	for _, kind := range []string{kernel.ByAgent, kernel.ByBot, kernel.ByCLI} { // a name alone is no proof
+		w.refuse("owner_only", hold, kernel.Options{By: kernel.Actor{Kind: kind, ID: "owner"}})
+	}
+	w.refuse("owner_only", hold, kernel.Options{By: kernel.Actor{Kind: kernel.ByPerson, ID: "p_other"}})
 	w.refuse("person_not_found", &kernel.HoldTodo{Goal: "site", Todo: id, Person: "nobody"}, owner())
 	w.do(hold, owner())
 	if r, err := w.k.Do(t.Context(), hold, owner()); err != nil || r.Changed {
@@ -31,7 +34,7 @@ func TestPersonHolds(t *testing.T) {
 		t.Fatalf("with only the person's work: %s", rule)
 	}
 	hold.Release = true
-	w.do(hold, owner())
+	w.do(hold, kernel.Options{By: kernel.Actor{Kind: kernel.ByPerson, ID: "owner", Surface: "slack"}}) // the own hold
 	w.do(&kernel.ClaimTodo{Goal: "site", Agent: "ann", Todo: id}, cli())
 	w.refuse("lease_held", hold, owner())
 	hold.Release = false

@@ -171,12 +171,14 @@ func TestReplanAfterTwenty(t *testing.T) {
 // An owner's change of course makes every agent plan anew, one at a time.
 func TestReplanAfterCourse(t *testing.T) {
 	for name, change := range map[string]*kernel.ConfigureGoal{
+		"limit":     {Limit: "draft_only"},
 		"objective": {Objective: ptr("Ship it twice")}, "write scope": {Write: &[]string{"site/**"}}, "non-goals": {NonGoals: &[]string{"fame"}}, "repository": {Repo: ptr("/repo")},
 	} {
 		w := newWorld(t)
 		w.goal("ann", "bob")
 		change.Goal = "site"
 		w.do(change, owner())
+		w.do(&kernel.ConfigureGoal{Goal: "site", Objective: ptr("and once more")}, owner()) // while the first is owed
 		for _, a := range []string{"ann", "bob"} {
 			o := w.owes(a)
 			if o == nil || o.Cause != kernel.CauseCourse {
