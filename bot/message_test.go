@@ -151,6 +151,7 @@ func (d *office) next() *inbox.Leaseholder {
 func TestMessageOnEveryPlatform(t *testing.T) {
 	for name, make := range phones() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each waits for its platform's budget most of the time
 			d := newOffice(t, make())
 			d.do(&kernel.OpenSession{Goal: "site", Agent: "builder", Session: "s1"}, asBuilder)
 			d.p.say("how far is the pricing page?")
@@ -191,6 +192,7 @@ func TestMessageOnEveryPlatform(t *testing.T) {
 func TestQueueCardOnEveryPlatform(t *testing.T) {
 	for name, make := range phones() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each waits for its platform's budget most of the time
 			d := newOffice(t, make())
 			d.do(&kernel.OpenTurn{Goal: "site", Agent: "builder", Turn: "t1", Session: "s1", Claim: true}, asBuilder)
 			d.p.say("not the blue one")
@@ -271,4 +273,70 @@ func keyed(key string) kernel.Options {
 	opt := asBuilder
 	opt.Key = key
 	return opt
+}
+
+// An author's second thoughts on Slack: an unfurl is no edit, a change of what
+// waits replaces it, a change of what the agent has is offered as a correction,
+// and what is taken back is not answered. B86, B87.
+func TestSecondThoughts(t *testing.T) {
+	r := newRig(t)
+	inbox.Attach(r.k)
+	r.link()
+	r.do(&kernel.CreateGoal{Goal: "site", Title: "Homepage release", Objective: "Ship it", Agents: []string{"builder"}}, asCLI)
+	r.do(&kernel.OpenSession{Goal: "site", Agent: "builder", Session: "s1"}, asBuilder)
+	dm := r.sim.DM(wei)
+	shows := func(text string) (out slacksim.Message) {
+		t.Helper()
+		r.until(text, func() bool {
+			for _, m := range r.sim.BotMessages(dm) {
+				if strings.Contains(m.Shown(), text) {
+					out = m
+					return true
+				}
+			}
+			return false
+		})
+		return out
+	}
+	next := func() *inbox.Leaseholder {
+		t.Helper()
+		var out inbox.Leasing
+		if err := json.Unmarshal(r.do(&inbox.NextMessage{Goal: "site", Agent: "builder", Session: "s1"}, asBuilder).Result, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out.Message
+	}
+	first := r.sim.Say(wei, dm, "look at https://example.com/p").TS
+	shows("queued for builder, 1 of 1")
+	second := r.sim.Say(wei, dm, "and ship it").TS
+	shows("queued for builder, 2 of 2")
+	r.sim.Unfurl(dm, first)
+	r.sim.EditMessage(dm, first, "look at the second page")
+	r.sim.DeleteMessage(dm, second)
+	shows("taken back")
+	m := next()
+	if m == nil || m.Text != "look at the second page" {
+		t.Fatalf("the agent got %+v", m)
+	}
+	shows("builder works on this message")
+	r.sim.EditMessage(dm, first, "look at the third page")
+	card := shows("You changed the message; builder has the older text.")
+	r.press(wei, dm, card.TS, "Send the correction")
+	r.until("the correction waits", func() bool {
+		for _, m := range r.sim.BotMessages(dm) {
+			if strings.Contains(m.Shown(), "queued for builder, 1 of 1") {
+				return true
+			}
+		}
+		return false
+	})
+	r.do(&inbox.SettleMessage{Goal: "site", Agent: "builder", Session: "s1", Message: m.ID, Outcome: inbox.Adopted, Reply: "Seen the second."}, asBuilder)
+	shows("Seen the second.")
+	if m = next(); m == nil || !strings.HasSuffix(m.Text, "look at the third page") {
+		t.Fatalf("then the agent got %+v", m)
+	}
+	r.sim.DeleteMessage(dm, first)
+	if m := next(); m == nil {
+		t.Fatal("the correction is gone with the message it corrects")
+	}
 }

@@ -94,6 +94,9 @@ func (c *NextMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (ke
 			out.Empty = true
 			return out, false, nil
 		}
+		if err := taintTurns(m, d, c.Turn); err != nil {
+			return nil, false, err
+		}
 		v, err := LoadMessage(m.tx, d.ID)
 		if err != nil {
 			return nil, false, err

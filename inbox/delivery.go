@@ -94,6 +94,7 @@ type Delivery struct {
 	Offer     string     `json:"offer,omitempty"`     // the way that would work instead, of a refused one
 	Choices   []Chosen   `json:"choices,omitempty"`
 	Given     string     `json:"given,omitempty"`  // receipt beside which a steer was told
+	Marked    string     `json:"marked,omitempty"` // agent that a tainted delivery is noted for
 	Notice    string     `json:"notice,omitempty"` // item that shows its state in chat
 	Created   int64      `json:"created"`
 	Updated   int64      `json:"updated"`
@@ -119,13 +120,20 @@ func (d *Delivery) lane() []byte {
 // saveDelivery writes a delivery and keeps its place in the indexes true.
 func (m *Mail) saveDelivery(d *Delivery) error {
 	d.Updated = m.now
+	if err := holdTaint(m, d); err != nil {
+		return err
+	}
 	if err := m.t.put(d, tblDelivery, d.ID); err != nil {
 		return err
 	}
 	if d.Ended() {
 		return m.tx.Delete(d.lane())
 	}
-	return m.tx.Put(d.lane(), []byte(d.Ingress+" "+d.Session))
+	lane := "" // what an agent has waits no longer
+	if d.State == Waiting {
+		lane = d.Ingress + " " + d.Session
+	}
+	return m.tx.Put(d.lane(), []byte(lane))
 }
 
 // nextOrder is the next number of the one sequence.

@@ -35,6 +35,7 @@ const (
 	tblSeq      = "io" // the number of the newest item
 	tblReceipt  = "ik" // idempotency key -> receiptRow
 	tblOurs     = "ij" // connection, conversation, platform message -> item
+	tblTainted  = "ih" // goal, agent, message: a message that taints is leased
 	tblWriter   = "iu" // connection, conversation, root, user -> when: of threads the bot started
 )
 

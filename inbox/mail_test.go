@@ -388,3 +388,107 @@ func TestInboxReceiptsAreKept(t *testing.T) {
 		t.Fatalf("an agent withdrew it: %v", err)
 	}
 }
+
+// Words that taint a message taint the turn that carries it, whichever of the
+// two came first.
+func TestTaintedMessageTaintsTheTurn(t *testing.T) {
+	d := newPost(t)
+	dirty := func(v *routing.Verdict) { v.Tainted = true }
+	turn := func(id string) (out *kernel.Turn) {
+		_ = d.k.Read(ctx(), func(r *kernel.Reader) error { out = r.Turn("site", "builder", id); return nil })
+		return out
+	}
+	open := func(id string) {
+		d.do(&kernel.OpenTurn{Goal: "site", Agent: "builder", Turn: id, Session: "s1"}, asBuilder)
+	}
+	open("t1")
+	a := d.admit(routing.Queue, "see the file", dirty)
+	if turn("t1").Tainted {
+		t.Fatal("a message nobody took tainted a turn")
+	}
+	if id, out := d.next("s1"); id != a.ID || !out.Message.Tainted || !turn("t1").Tainted {
+		t.Fatalf("after the lease the turn is %+v", turn("t1"))
+	}
+	open("t2")
+	if !turn("t2").Tainted {
+		t.Fatal("a turn opened while the message was held is clean")
+	}
+	if err := d.settle(a.ID, "read it"); err != nil {
+		t.Fatal(err)
+	}
+	open("t3")
+	if turn("t3").Tainted {
+		t.Fatal("a turn after the message was settled is tainted")
+	}
+	d.admit(routing.Steer, "and this one", dirty, func(v *routing.Verdict) { v.Target.Turn = "t3" })
+	d.do(&kernel.Refresh{Goal: "site", Agent: "builder", Turn: "t3"}, asBuilder)
+	if !turn("t3").Tainted {
+		t.Fatal("a steer of others left its turn clean")
+	}
+}
+
+// Context is kept for a week and 32 items, text for 90 days; what an unfinished
+// turn has or what waits stays, and every discard has a reason.
+func TestRetention(t *testing.T) {
+	d := newPost(t)
+	keep := func(text string) {
+		e := d.said(text)
+		d.now += 1000
+		d.mail(func(m *Mail) error { return m.Keep(e, chat.Slack, "owner", "bind_1", "not_addressed", false) })
+	}
+	count := func(name string) (n uint64) {
+		_ = d.st.View(ctx(), func(tx store.ReadTx) (err error) { n, err = Counter(tx, name); return err })
+		return n
+	}
+	kept := func() (n int) {
+		d.mail(func(m *Mail) error { k, err := m.kept("bind_1"); n = len(k); return err })
+		return n
+	}
+	for i := range 40 {
+		keep(fmt.Sprint("talk ", i))
+	}
+	if kept() != contextKept || count("context:retention_overflow") != 8 {
+		t.Fatalf("%d are kept, %d overflowed", kept(), count("context:retention_overflow"))
+	}
+	a := d.admit(routing.Turn, "what now?", func(v *routing.Verdict) {
+		v.Target.Binding, v.Target.Goals = "bind_1", []string{"site"}
+	})
+	waits := d.admit(routing.Inbox, "for later")
+	if _, out := d.next("s1"); len(out.Context) != contextGiven || out.Context[7].Text != "@bot talk 39" {
+		t.Fatalf("the turn was given %+v", out.Context)
+	}
+	retain := func() {
+		d.mail(func(m *Mail) error {
+			_, err := m.Retain(nil, 1000)
+			if err == nil {
+				_, err = m.RetainKept(nil, 1000)
+			}
+			return err
+		})
+	}
+	d.now += contextKeep + 60_000
+	retain()
+	if kept() != contextGiven || count("context:retention_expired") != contextKept-contextGiven {
+		t.Fatalf("%d are kept, %d expired", kept(), count("context:retention_expired"))
+	}
+	if id, out := d.next("s1"); id != a.ID || len(out.Context) != contextGiven {
+		t.Fatalf("the retry was given %d messages", len(out.Context))
+	}
+	if err := d.settle(a.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	d.now += textKeep
+	retain()
+	_ = d.st.View(ctx(), func(tx store.ReadTx) error {
+		if old, err := LoadMessage(tx, a.ID); err != nil || old != nil {
+			t.Errorf("the text of a settled message is kept: %+v %v", old, err)
+		}
+		if old, err := LoadMessage(tx, waits.ID); err != nil || old == nil {
+			t.Errorf("a message that waits was forgotten: %v", err)
+		}
+		return nil
+	})
+	if kept() != 0 {
+		t.Fatalf("%d are kept", kept())
+	}
+}

@@ -61,7 +61,34 @@ func (m *Mail) retain(id string) error {
 	if err := m.erase(v); err != nil || d == nil {
 		return err
 	}
+	for _, item := range []string{d.Notice, d.Answer} {
+		if err := dropItem(m, item); err != nil {
+			return err
+		}
+	}
 	return firstErr(m.tx.Delete(store.Key(tblDelivery, id)), m.t.Count("message:retention_expired"))
+}
+
+// dropItem forgets an item that is outside, with its buttons, the parts behind it
+// and the note that its message is ours. What is not outside stays.
+func dropItem(m *Mail, id string) error {
+	for id != "" {
+		it, err := Load(m.tx, id)
+		if err != nil || it == nil || it.Due != 0 || it.Message == "" {
+			return err
+		}
+		keys := [][]byte{store.Key(tblItem, it.ID), store.Key(tblOurs, it.Place.Connection, it.Place.Conversation, it.Message)}
+		for _, b := range it.Buttons {
+			keys = append(keys, store.Key(tblAction, b.ID))
+		}
+		for _, k := range keys {
+			if err := m.tx.Delete(k); err != nil {
+				return err
+			}
+		}
+		id = it.Then
+	}
+	return nil
 }
 
 // RetainKept forgets the context index entries whose message is gone.

@@ -64,7 +64,7 @@ func (m *Mail) steer(d *Delivery, t *kernel.Turn, rec *kernel.Receipt) error {
 	}
 	d.Step, d.State, d.Holder, d.With, d.Given = StepDelivered, Leased, t.Agent, t.Session, rec.ID
 	d.Attempt++
-	return firstErr(m.saveDelivery(d), m.tell(d, rec), m.showState(d))
+	return firstErr(m.saveDelivery(d), taintTurns(m, d, t.ID), m.tell(d, rec), m.showState(d))
 }
 
 func (m *Mail) tell(d *Delivery, rec *kernel.Receipt) error {

@@ -6,6 +6,10 @@ import "loopx/kernel/store"
 // with commands. Its commands embed Outside, travel like every other command,
 // and run in one transaction with whatever they ask of the kernel.
 type Companion interface {
+	// Before returns the command as it is to be decided, cmd itself unless a row
+	// of the companion's takes something away from it. What was asked, and with
+	// it the idempotency key's payload, stays cmd.
+	Before(r *Reader, cmd Command) (Command, error)
 	// After runs in the transaction of every command that succeeded. What it
 	// adds to rec is told to the caller and stored in no receipt. An error rolls
 	// the command back.

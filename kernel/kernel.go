@@ -169,6 +169,11 @@ func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err err
 			return first.Receipt, nil
 		}
 	}
+	if k.companion != nil {
+		if cmd, err = k.companion.Before(&t.reader, cmd); err != nil {
+			return Receipt{}, err
+		}
+	}
 	plan := ""
 	if opt.Preview || opt.Plan != "" {
 		d, err := t.decide(cmd, &env{now: t.now, steady: t.steady, id: placeholderIDs(), by: opt.By})
