@@ -2,6 +2,9 @@ package bot
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +33,8 @@ type phone struct {
 	see     func() []shown
 	press   func(id, label string) error
 	wait    func(ctx context.Context, cond func() bool) error
+	// denied lists the calls that were refused because a scope is missing.
+	denied func() []string
 	// callAt makes the platform call the daemon; nil where the daemon connects.
 	callAt func(address string)
 }
@@ -52,8 +57,24 @@ func phones() map[string]func() phone {
 	}
 }
 
+// scopes are those that a guide tells people to give the app.
+func scopes(platform, pattern string) []string {
+	raw, err := os.ReadFile("../docs/guides/" + platform + ".md")
+	if err != nil {
+		panic(err)
+	}
+	var out []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(raw), -1) {
+		out = append(out, m[1])
+	}
+	if len(out) < 4 {
+		panic(fmt.Sprintf("the guide of %s names the scopes %q", platform, out))
+	}
+	return out
+}
+
 func slackPhone() phone {
-	s := slacksim.New(slacksim.Options{People: []slacksim.Person{{ID: wei, Name: "Wei", Kind: slacksim.Member}}})
+	s := slacksim.New(slacksim.Options{People: []slacksim.Person{{ID: wei, Name: "Wei", Kind: slacksim.Member}}, Scopes: scopes("slack", `(?m)^ +- ([a-z.]+:[a-z.]+)$`)})
 	dm := s.DM(wei)
 	return phone{
 		config:  ConnectionConfig{Name: "work", Platform: "slack", AppTokenEnv: "A", BotTokenEnv: "B", BaseURL: s.APIURL()},
@@ -71,6 +92,14 @@ func slackPhone() phone {
 		},
 		press:  func(id, label string) error { _, err := s.PressButton(wei, dm, id, label); return err },
 		callAt: s.CallApp,
+		denied: func() (out []string) {
+			for _, c := range s.Calls("") {
+				if c.Error == "missing_scope" {
+					out = append(out, c.Method)
+				}
+			}
+			return out
+		},
 	}
 }
 
@@ -97,7 +126,7 @@ func discordPhone() phone {
 
 // The SDK keeps its tokens by app id for the whole process.
 func larkPhone(app string) phone {
-	s := larksim.New(larksim.Options{AppID: app})
+	s := larksim.New(larksim.Options{AppID: app, Scopes: scopes("lark", `(?m)^ +"([a-z_.:]+)",?$`)})
 	const who = "ou_wei"
 	dm := s.DM(who)
 	return phone{
@@ -116,6 +145,14 @@ func larkPhone(app string) phone {
 		},
 		press:  func(id, label string) error { _, err := s.PressButton(who, id, label); return err },
 		callAt: func(address string) { s.CallApp(address, "an-encrypt-key") },
+		denied: func() (out []string) {
+			for _, c := range s.Calls("") {
+				if c.Code == 99991672 {
+					out = append(out, c.Method)
+				}
+			}
+			return out
+		},
 	}
 }
 
@@ -231,6 +268,11 @@ func TestGateOnEveryPlatform(t *testing.T) {
 			}
 			if n != 1 {
 				t.Errorf("Wei sees %d cards", n)
+			}
+			if p.denied != nil {
+				if missing := p.denied(); len(missing) > 0 {
+					t.Errorf("the scopes of the guide do not suffice for %q", missing)
+				}
 			}
 		})
 	}
