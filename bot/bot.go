@@ -221,7 +221,7 @@ func (b *Bot) connect() error {
 	add := func(name string, p chat.Platform, a chat.Adapter, local func(chat.User) (kernel.Actor, bool)) {
 		b.engine.conns = append(b.engine.conns, &connection{
 			name: name, platform: p, adapter: a, sink: &sink{k: k, platform: p, log: log, local: local},
-			outbox: &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, log: log, lineup: newLineup(a.Caps())},
+			outbox: &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, log: log, lineup: newLineup(a.Caps()), signs: newSigns(a, log)},
 		})
 		if p != chat.Console {
 			b.engine.conns[len(b.engine.conns)-1].outbox.scan = scan

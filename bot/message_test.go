@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,6 +178,12 @@ func TestMessageOnEveryPlatform(t *testing.T) {
 			d.do(&inbox.SettleMessage{Goal: "site", Agent: "builder", Message: second.ID, Outcome: inbox.Declined, Reply: "Nobody yet."}, asBuilder)
 			d.shows("Nobody yet.")
 			d.shows("declined by builder")
+			// Our reaction on the message says the same, and nothing is left of the ones
+			// before it, although the daemon was stopped in between.
+			done := map[string]string{"slack": "white_check_mark", "discord": "✅", "lark": "DONE"}[d.p.config.Platform]
+			for _, text := range []string{"how far is the pricing page?", "and who checks it?"} {
+				eventually(t, "the sign on "+text, func() bool { return slices.Equal(d.p.signs(text), []string{done}) })
+			}
 			if n, _ := d.sees("The copy is missing."); n != 1 {
 				t.Errorf("the first answer came %d times", n)
 			}

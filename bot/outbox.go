@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"loopx/adapters/chat"
@@ -29,6 +30,7 @@ type outbox struct {
 	now     func() time.Time
 	log     *slog.Logger
 	lineup  *lineup
+	signs   *signs // nil where there are no reactions
 	// scan finds what must not leave the machine; nil for the page, which is part
 	// of it.
 	scan *boundary.Scanner
@@ -38,6 +40,11 @@ type outbox struct {
 func (o *outbox) run(ctx context.Context, wake <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	if o.signs != nil {
+		var beside sync.WaitGroup
+		defer beside.Wait()
+		beside.Go(func() { o.signs.run(ctx) })
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -104,6 +111,8 @@ type draft struct {
 	out   chat.Outgoing
 	want  uint64
 	drawn string
+	// mark is the sign for the message whose progress this shows.
+	mark *mark
 	// first press of a person this card tells of the gate
 	gate *kernel.Gate
 }
@@ -132,6 +141,7 @@ func (o *outbox) write(ctx context.Context, id string) (ok bool, err error) {
 		}
 		return false, o.failed(ctx, id, err)
 	}
+	o.signs.want(d.mark)
 	return true, o.k.Store().Update(ctx, func(tx store.Tx) error {
 		first, err := inbox.Over(tx).Wrote(id, ref.Message, d.drawn, d.want)
 		if err != nil || !first || d.gate == nil || d.gate.Notified || d.gate.Status != kernel.GateOpen {
@@ -271,11 +281,11 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 		d.out.Card, d.out.Text = &card, chat.PlainText(card)
 	}
 	if it.Kind == inbox.Progress {
-		card, err := o.progress(tx, it)
+		card, sign, err := o.progress(tx, it)
 		if err != nil || card == nil {
 			return d, err
 		}
-		d.out.Card, d.out.Text, d.out.Silent = card, chat.PlainText(*card), true
+		d.out.Card, d.out.Text, d.out.Silent, d.mark = card, chat.PlainText(*card), true, sign
 	}
 	b, err := json.Marshal([]any{d.out.Card, d.out.Text})
 	if err != nil {

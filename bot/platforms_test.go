@@ -33,6 +33,8 @@ type phone struct {
 	see     func() []shown
 	press   func(id, label string) error
 	wait    func(ctx context.Context, cond func() bool) error
+	// signs are the bot's reactions on what Wei said.
+	signs func(text string) []string
 	// denied lists the calls that were refused because a scope is missing.
 	denied func() []string
 	// callAt makes the platform call the daemon; nil where the daemon connects.
@@ -92,6 +94,16 @@ func slackPhone() phone {
 		},
 		press:  func(id, label string) error { _, err := s.PressButton(wei, dm, id, label); return err },
 		callAt: s.CallApp,
+		signs: func(text string) (out []string) {
+			for _, m := range s.Messages(dm) {
+				for _, r := range m.Reactions {
+					if m.User == wei && m.Shown() == text {
+						out = append(out, r.Emoji)
+					}
+				}
+			}
+			return out
+		},
 		denied: func() (out []string) {
 			for _, c := range s.Calls("") {
 				if c.Error == "missing_scope" {
@@ -120,6 +132,16 @@ func discordPhone() phone {
 			}
 			return out
 		},
+		signs: func(text string) (out []string) {
+			for _, m := range s.Messages(dm) {
+				for _, r := range m.Reactions {
+					if m.Author == discordsim.Wei && m.Content == text {
+						out = append(out, r.Emoji)
+					}
+				}
+			}
+			return out
+		},
 		press: func(id, label string) error { _, err := s.PressButton(discordsim.Wei, dm, id, label); return err },
 	}
 }
@@ -145,6 +167,16 @@ func larkPhone(app string) phone {
 		},
 		press:  func(id, label string) error { _, err := s.PressButton(who, id, label); return err },
 		callAt: func(address string) { s.CallApp(address, "an-encrypt-key") },
+		signs: func(text string) (out []string) {
+			for _, m := range s.Messages(dm) {
+				for _, r := range m.Reactions {
+					if m.From == who && m.Shown() == text {
+						out = append(out, r.Emoji)
+					}
+				}
+			}
+			return out
+		},
 		denied: func() (out []string) {
 			for _, c := range s.Calls("") {
 				if c.Code == 99991672 {

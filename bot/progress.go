@@ -23,19 +23,19 @@ func (o *outbox) split(tx store.Tx, id string) error {
 	return inbox.Over(tx).Split(id, parts)
 }
 
-// progress draws how far a person's message is.
-func (o *outbox) progress(tx store.ReadTx, it *inbox.Item) (*chat.Card, error) {
+// progress draws how far a person's message is, and names the sign for it.
+func (o *outbox) progress(tx store.ReadTx, it *inbox.Item) (*chat.Card, *mark, error) {
 	d, err := inbox.LoadDelivery(tx, it.Of)
 	if err != nil || d == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	v, err := inbox.LoadMessage(tx, it.Of)
 	if err != nil || v == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, err := o.k.ReaderOf(tx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m := cards.Message{Lang: languageOf(r, v.Person), Agent: d.Agent, Ingress: d.Ingress, State: d.State, Step: d.Step, Outcome: d.Outcome, Reason: d.Reason,
 		Attempts: d.Attempt, Changed: v.Now != "", Gone: v.Gone}
@@ -47,7 +47,7 @@ func (o *outbox) progress(tx store.ReadTx, it *inbox.Item) (*chat.Card, error) {
 	}
 	if d.State == inbox.Waiting && d.Ingress == inbox.Queue {
 		if m.Place, m.Of, err = inbox.Position(tx, d); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, b := range it.Buttons {
@@ -58,5 +58,5 @@ func (o *outbox) progress(tx store.ReadTx, it *inbox.Item) (*chat.Card, error) {
 		m.Actions = append(m.Actions, a)
 	}
 	card := cards.Progress(m)
-	return &card, r.Err()
+	return &card, &mark{ref: chat.Ref{Place: v.Place, Message: v.Said}, sign: signOf(d)}, r.Err()
 }

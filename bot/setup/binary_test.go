@@ -259,7 +259,7 @@ func hidden(t *testing.T, home, shown string, secrets []string) {
 // What is missing at the platform is named with the way to mend it, and nothing
 // is written.
 func TestWhatIsMissingIsNamed(t *testing.T) {
-	scopeless := slacksim.New(slacksim.Options{Scopes: []string{"chat:write", "im:history", "im:write"}})
+	scopeless := slacksim.New(slacksim.Options{Scopes: []string{"chat:write", "im:history", "im:write", "reactions:write"}})
 	defer scopeless.Close()
 	s := slacksim.New(slacksim.Options{})
 	defer s.Close()
@@ -320,7 +320,7 @@ func withScopes(t *testing.T, s *slacksim.Server, scopes string) string {
 func TestUnattended(t *testing.T) {
 	s := slacksim.New(slacksim.Options{})
 	defer s.Close()
-	base := withScopes(t, s, "chat:write,im:history,im:write,users:read")
+	base := withScopes(t, s, "chat:write,im:history,im:write,reactions:write,users:read")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "app")
 	if err := os.WriteFile(file, []byte(s.AppToken()+"\n"), 0o644); err != nil {
