@@ -347,3 +347,36 @@ func TestSecondThoughts(t *testing.T) {
 		t.Fatal("the correction is gone with the message it corrects")
 	}
 }
+
+// An answer longer than Discord takes arrives whole, in parts and in order.
+func TestLongAnswerOnDiscord(t *testing.T) {
+	d := newOffice(t, phones()["discord"]())
+	d.do(&kernel.OpenSession{Goal: "site", Agent: "builder", Session: "s1"}, asBuilder)
+	d.p.say("tell me everything")
+	m := d.next()
+	var b strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&b, "line %d of the report\n", i)
+	}
+	d.do(&inbox.SettleMessage{Goal: "site", Agent: "builder", Session: "s1", Message: m.ID, Outcome: inbox.Adopted, Reply: b.String()}, asBuilder)
+	d.shows("line 299 of the report")
+	var got strings.Builder
+	parts := 0
+	for _, m := range d.p.see() {
+		if strings.Contains(m.text, "of the report") {
+			parts++
+			got.WriteString(m.text + "\n")
+		}
+	}
+	at := -1
+	for i := range 300 {
+		next := strings.Index(got.String(), fmt.Sprintf("line %d of", i))
+		if next <= at {
+			t.Fatalf("line %d is missing or out of order in %d parts", i, parts)
+		}
+		at = next
+	}
+	if parts < 4 {
+		t.Fatalf("%d parts", parts)
+	}
+}

@@ -259,6 +259,9 @@ func (c *ReplayMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (
 		out := map[string]any{"message_id": d.ID, "goal_id": d.Goal}
 		if d.State == Answered {
 			it, err := Load(m.tx, d.Answer)
+			for err == nil && it != nil && it.State != Dead && it.Then != "" {
+				it, err = Load(m.tx, it.Then) // a later part of it
+			}
 			if err != nil {
 				return nil, false, err
 			}

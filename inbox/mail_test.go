@@ -492,3 +492,45 @@ func TestRetention(t *testing.T) {
 		t.Fatalf("%d are kept", kept())
 	}
 }
+
+// A turn's context is used up only once its answer is with the platform, whole;
+// an answer no platform takes is a dead letter that an owner sends again.
+func TestAnswerIsDelivered(t *testing.T) {
+	d := newPost(t)
+	e := d.said("talk")
+	d.mail(func(m *Mail) error { return m.Keep(e, chat.Slack, "owner", "bind_1", "not_addressed", false) })
+	a := d.admit(routing.Turn, "what now?", func(v *routing.Verdict) { v.Target.Binding, v.Target.Goals = "bind_1", []string{"site"} })
+	d.next("s1")
+	if err := d.settle(a.ID, "one two"); err != nil {
+		t.Fatal(err)
+	}
+	used := func() (out bool) {
+		_ = d.st.View(ctx(), func(tx store.ReadTx) error {
+			m, err := MessageOf(tx, e.Place, e.Message.ID)
+			out = err == nil && m != nil && m.Used
+			return err
+		})
+		return out
+	}
+	id := d.delivery(a.ID).Answer
+	d.update(func(tx *Tx) error { return tx.Split(id, []string{"one ", "two"}) })
+	wrote := func(id string) {
+		d.update(func(tx *Tx) error { _, err := tx.Wrote(id, "out-"+id, "x", 1); return err })
+	}
+	wrote(id)
+	if used() || d.delivery(a.ID).Delivered != 0 {
+		t.Fatal("half an answer counts as delivered")
+	}
+	d.update(func(tx *Tx) error { return tx.Failed(id+"-1", chat.Invalid, 0, "refused") })
+	if used() {
+		t.Fatal("a dead answer counts as delivered")
+	}
+	replay := &ReplayMessage{Goal: "site", Message: a.ID}
+	if _, err := d.run(replay, kernel.Options{By: owner}); err != nil {
+		t.Fatalf("the dead half: %v", err)
+	}
+	wrote(id + "-1")
+	if !used() || d.delivery(a.ID).Delivered == 0 {
+		t.Fatal("the whole answer does not count as delivered")
+	}
+}
