@@ -216,12 +216,13 @@ func (b *Bot) OpenFile() string {
 // connect makes the connections: the page's own, then the configured ones.
 func (b *Bot) connect() error {
 	k, log := b.held.Kernel, b.opt.Logger
-	b.engine = &engine{k: k, log: log, now: time.Now}
+	at := &attend{k: k, zone: b.opt.Zone}
+	b.engine = &engine{k: k, log: log, now: time.Now, attend: at}
 	scan := boundary.New()
 	add := func(name string, p chat.Platform, a chat.Adapter, local func(chat.User) (kernel.Actor, bool)) {
 		b.engine.conns = append(b.engine.conns, &connection{
-			name: name, platform: p, adapter: a, sink: &sink{k: k, platform: p, log: log, local: local},
-			outbox: &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, log: log, lineup: newLineup(a.Caps()), signs: newSigns(a, log)},
+			name: name, platform: p, adapter: a, sink: &sink{k: k, platform: p, log: log, local: local, zone: b.opt.Zone},
+			outbox: &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, attend: at, log: log, lineup: newLineup(a.Caps()), signs: newSigns(a, log)},
 		})
 		if p != chat.Console {
 			b.engine.conns[len(b.engine.conns)-1].outbox.scan = scan

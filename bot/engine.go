@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"loopx/adapters/chat"
-	"loopx/adapters/console"
 	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/store"
@@ -32,6 +31,8 @@ type engine struct {
 	conns []*connection
 	log   *slog.Logger
 	now   func() time.Time
+	// attend asks the policy about people.
+	attend *attend
 	// looked is how far the projector has read; only it uses it.
 	looked uint64
 
@@ -39,26 +40,6 @@ type engine struct {
 	stopWriters  func()
 	adapters     sync.WaitGroup
 	writers      sync.WaitGroup
-}
-
-// places says where a gate's card belongs: in the page's own conversation, and
-// privately with each linked owner.
-func (e *engine) places(r *kernel.Reader, _ *kernel.Gate) []chat.Place {
-	var out []chat.Place
-	known := map[string]bool{}
-	for _, c := range e.conns {
-		known[c.name] = true
-		if c.platform == chat.Console {
-			out = append(out, chat.Place{Connection: c.name, Conversation: console.Conversation})
-		}
-	}
-	for _, p := range r.Principals(1000) {
-		person := r.Person(p.Person)
-		if p.Status == "linked" && known[p.Connection] && p.Private != "" && person != nil && person.Owner {
-			out = append(out, chat.Place{Connection: p.Connection, Conversation: p.Private})
-		}
-	}
-	return out
 }
 
 // startWriters starts projector and outboxes; startAdapters lets events in and
@@ -134,7 +115,7 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 			err := e.k.Store().Update(ctx, func(tx store.Tx) error {
 				return errors.Join(inbox.Over(tx).Expire(e.k), inbox.ExpirePlans(inbox.Over(tx), e.k))
 			})
-			if err = errors.Join(err, sweep(ctx, e.k)); err != nil && ctx.Err() == nil {
+			if err = errors.Join(err, sweep(ctx, e.k), e.remind(ctx)); err != nil && ctx.Err() == nil {
 				e.log.Warn("expiry", "err", err)
 			}
 		case <-prune.C:
@@ -191,7 +172,7 @@ func (e *engine) catchUp(ctx context.Context) error {
 		}
 		for left := shows; left; {
 			err := e.k.Store().Update(ctx, func(tx store.Tx) (err error) {
-				left, err = inbox.Over(tx).Project(e.k, e.places)
+				left, err = inbox.Over(tx).Project(e.k, e.spots)
 				return err
 			})
 			if err != nil {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"loopx/adapters/chat"
@@ -187,60 +186,4 @@ func asJSON(t *testing.T, v any) []byte {
 		t.Fatal(err)
 	}
 	return append(b, '\n')
-}
-
-// B78: what came while the bot was away starts nothing, is kept, and an owner may
-// admit it. B05: fetched and pushed, it is one message.
-func TestMissedMessagesAreKept(t *testing.T) {
-	g := newGroup(t)
-	g.do(&kernel.SetBinding{Platform: "slack", Connection: "work", Conversation: channel, Goals: []string{"site"}, Agent: "chief", Session: "s1", Ingress: kernel.IngressQueue}, asOwner)
-	e := g.event("UWEI", chat.Human, "is it done?", true)
-	e.History = true
-	g.accept(e)
-	e.History, e.ID = false, "another"
-	g.accept(e)
-	if turn := g.take(); turn != nil {
-		t.Fatalf("a message from the past started a turn: %+v", turn.Message)
-	}
-	told := 0
-	err := g.st.View(t.Context(), func(tx store.ReadTx) error {
-		due, _, err := inbox.Next(tx, "work", g.now, 100)
-		for _, it := range due {
-			if it.Place.Conversation == "DWEI" && strings.Contains(it.Text, "while I was away") {
-				told++
-			}
-		}
-		return err
-	})
-	if err != nil || told != 1 {
-		t.Fatalf("the owner was told %d times (%v)", told, err)
-	}
-	if g.count("message:missed") != 1 || g.count("duplicate") != 1 {
-		t.Fatalf("%d missed, %d duplicates", g.count("message:missed"), g.count("duplicate"))
-	}
-	var id string
-	err = g.st.View(t.Context(), func(tx store.ReadTx) error {
-		m, err := inbox.MessageOf(tx, e.Place, e.Message.ID)
-		if err == nil && m != nil {
-			id = m.ID
-		}
-		return err
-	})
-	if err != nil || id == "" {
-		t.Fatalf("it was not kept: %v", err)
-	}
-	admit := &inbox.AdmitMissed{Goal: "site", Message: id}
-	if _, err := g.k.Do(t.Context(), admit, asBuilder); err == nil {
-		t.Fatal("an agent admitted it")
-	}
-	g.do(admit, asOwner)
-	if turn := g.take(); turn == nil || turn.Message.ID != id || turn.Message.Text != "is it done?" {
-		t.Fatalf("admitted, the agent got %+v", turn)
-	}
-	// The same under another text is no other message, but a sign of something.
-	e.Message.Text = "@UBOT delete everything"
-	g.accept(e)
-	if g.count("conflict") != 1 || g.take().Message.Text != "is it done?" {
-		t.Fatal("a replay with another text changed the message")
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"loopx/adapters/chat"
+	"loopx/bot/attention"
 	"loopx/bot/cards"
 	"loopx/inbox"
 	"loopx/kernel"
@@ -28,6 +29,7 @@ type outbox struct {
 	adapter chat.Adapter
 	zone    *time.Location
 	now     func() time.Time
+	attend  *attend
 	log     *slog.Logger
 	lineup  *lineup
 	signs   *signs // nil where there are no reactions
@@ -144,6 +146,9 @@ func (o *outbox) write(ctx context.Context, id string) (ok bool, err error) {
 	o.signs.want(d.mark)
 	return true, o.k.Store().Update(ctx, func(tx store.Tx) error {
 		first, err := inbox.Over(tx).Wrote(id, ref.Message, d.drawn, d.want)
+		if err == nil && first {
+			err = o.attend.told(tx, id)
+		}
 		if err != nil || !first || d.gate == nil || d.gate.Notified || d.gate.Status != kernel.GateOpen {
 			return err
 		}
@@ -172,6 +177,13 @@ func (o *outbox) begin(ctx context.Context, id string) (it *inbox.Item, look boo
 	case it.Message == "":
 		err = o.k.Store().Update(ctx, func(tx store.Tx) (err error) {
 			if err = o.split(tx, id); err != nil {
+				return err
+			}
+			if it, err = inbox.Load(tx, id); err != nil || it == nil {
+				return err
+			}
+			if held, err := o.attend.hold(tx, it); held || err != nil {
+				it = nil
 				return err
 			}
 			if it, look, err = inbox.Over(tx).Start(id); err != nil || it == nil {
@@ -268,6 +280,16 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 			return nil, err
 		}
 		d.gate, d.out.Card, d.out.Text = g, &card, chat.PlainText(card)
+		d.out.Silent = it.Person != "" && it.Message == "" && it.Level <= int(attention.Digest)
+	}
+	if it.Kind == inbox.Digest {
+		r, err := o.k.ReaderOf(tx)
+		if err != nil {
+			return nil, err
+		}
+		if d.out.Text, err = o.attend.digest(r, it.Person); err != nil {
+			return nil, err
+		}
 	}
 	if it.Kind == inbox.PlanCard {
 		r, err := o.k.ReaderOf(tx)

@@ -26,6 +26,7 @@ type scripted struct {
 	fail   []error // answers of the next writes; nil passes
 	stored map[string]string
 	sends  []time.Time
+	outs   []chat.Outgoing // of sends that passed
 	edits  int
 	finds  int
 	// store keeps a write although its answer is an unknown outcome.
@@ -96,6 +97,7 @@ func (s *scripted) Send(_ context.Context, out chat.Outgoing) (chat.Ref, error) 
 			s.texts = map[string][]string{}
 		}
 		s.texts[out.Place.Conversation] = append(s.texts[out.Place.Conversation], out.Text)
+		s.outs = append(s.outs, out)
 	}
 	return chat.Ref{Place: out.Place, Message: "msg-" + out.Key}, err
 }
@@ -146,7 +148,7 @@ func withDesk(t *testing.T, fn func(*desk)) {
 			t.Fatal(err)
 		}
 		a := &scripted{caps: chat.Caps{Edit: true, Find: true}, stored: map[string]string{}}
-		d := &desk{t: t, k: k, a: a, ob: &outbox{k: k, name: "work", adapter: a, zone: time.UTC, now: time.Now, log: slog.New(slog.DiscardHandler), lineup: newLineup(chat.Caps{MaxWrite: 60}), scan: boundary.New()}}
+		d := &desk{t: t, k: k, a: a, ob: &outbox{k: k, name: "work", adapter: a, zone: time.UTC, now: time.Now, attend: &attend{k: k, zone: time.UTC}, log: slog.New(slog.DiscardHandler), lineup: newLineup(chat.Caps{MaxWrite: 60}), scan: boundary.New()}}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wake := st.Watch(ctx)
@@ -289,8 +291,8 @@ func TestChangesCoalesce(t *testing.T) {
 		do(&kernel.OpenGate{Goal: "site", Question: "Publish?", Advisory: true})
 		project := func() {
 			err := d.k.Store().Update(t.Context(), func(tx store.Tx) error {
-				_, err := inbox.Over(tx).Project(d.k, func(*kernel.Reader, *kernel.Gate) []chat.Place {
-					return []chat.Place{{Connection: "work", Conversation: "D1"}}
+				_, err := inbox.Over(tx).Project(d.k, func(*kernel.Reader, *kernel.Gate) []inbox.Spot {
+					return []inbox.Spot{{Place: chat.Place{Connection: "work", Conversation: "D1"}}}
 				})
 				return err
 			})

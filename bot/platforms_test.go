@@ -263,6 +263,7 @@ func TestGateOnEveryPlatform(t *testing.T) {
 			}
 			l := links.Links[0]
 			do(&kernel.SettleLink{Platform: l.Platform, Connection: l.Connection, Tenant: l.Tenant, User: l.User}, asOwner)
+			do(anytime(), asOwner)
 			do(&kernel.CreateGoal{Goal: "site", Title: "Homepage release", Objective: "Ship it", Agents: []string{"builder"}}, asCLI)
 			do(&kernel.AddTodo{Goal: "site", Title: "publish"}, asCLI)
 			todos, err := view.Ask[view.TodosView](t.Context(), c, &view.Todos{Goal: "site"})
@@ -271,7 +272,7 @@ func TestGateOnEveryPlatform(t *testing.T) {
 			}
 			do(&kernel.OpenGate{Goal: "site", Agent: "builder", Question: "Publish the new pricing page?", Why: "Checks pass", Kind: "publish", Todos: []string{todos.Todos[0].ID},
 				Options: []kernel.Option{{ID: "go", Label: "Publish", Outcome: kernel.Approve}, {ID: "hold", Label: "Hold", Outcome: kernel.Reject}}}, asCLI)
-			first := card("the card", func(m shown) bool { return len(m.buttons) == 2 })
+			first := card("the card", func(m shown) bool { return len(m.buttons) == 3 })
 			if err := p.press(first.id, "Publish…"); err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"loopx/adapters/chat"
 	"loopx/inbox"
@@ -27,6 +28,8 @@ type sink struct {
 	// local resolves the people of the page, who prove themselves to it and not
 	// through a link; nil on platforms.
 	local func(chat.User) (kernel.Actor, bool)
+	// zone is that of people who have not said theirs.
+	zone *time.Location
 }
 
 // Accept implements chat.Sink.
@@ -116,6 +119,10 @@ func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v 
 		if err := in.Count("press:" + out.Code); err != nil {
 			return chat.Answer{}, err
 		}
+		if out.Code == inbox.StepSnooze {
+			text, err := s.snooze(tx, r, out, actor)
+			return chat.Answer{Notice: text}, err
+		}
 		return chat.Answer{Notice: pressWords(out)}, nil
 	case routing.Link, routing.Burn:
 		text, err := s.link(tx, in, e, v)
@@ -130,7 +137,10 @@ func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v 
 		if !e.Private { // what an answer may show where others read along is not drawn up yet
 			return chat.Answer{}, in.Count("command_in_the_open")
 		}
-		text, err := commandWords(&request{r: r, e: e, platform: s.platform, actor: actor, in: v.Intent, zh: languageOf(r, actor.ID) == "zh"})
+		text, done, err := s.attentionCommand(tx, r, v, actor)
+		if err == nil && !done {
+			text, err = commandWords(&request{r: r, e: e, platform: s.platform, actor: actor, in: v.Intent, zh: languageOf(r, actor.ID) == "zh"})
+		}
 		if err != nil {
 			return chat.Answer{}, err
 		}

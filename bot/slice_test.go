@@ -47,10 +47,11 @@ func (r *rig) start() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.e = &engine{k: r.k, log: log, now: time.Now}
+	at := &attend{k: r.k, zone: time.UTC}
+	r.e = &engine{k: r.k, log: log, now: time.Now, attend: at}
 	r.e.conns = []*connection{{
 		name: "work", platform: chat.Slack, adapter: a, sink: &sink{k: r.k, platform: chat.Slack, log: log},
-		outbox: &outbox{k: r.k, name: "work", adapter: a, zone: time.UTC, now: time.Now, log: log, lineup: newLineup(a.Caps())},
+		outbox: &outbox{k: r.k, name: "work", adapter: a, zone: time.UTC, now: time.Now, attend: at, log: log, lineup: newLineup(a.Caps())},
 	}}
 	r.e.startWriters()
 	r.e.startAdapters()
@@ -95,6 +96,12 @@ func (r *rig) link() {
 	r.sim.Say(wei, r.sim.DM(wei), "abcde-fghjk")
 	r.until("the code is answered", func() bool { return len(r.sim.BotMessages(r.sim.DM(wei))) == 1 })
 	r.do(&kernel.SettleLink{Platform: "slack", Connection: "work", Tenant: r.sim.Team(), User: wei}, asOwner)
+	r.do(anytime(), asOwner)
+}
+
+// anytime lets the owner be asked whatever the time of day a test runs at.
+func anytime() *kernel.SetAttention {
+	return &kernel.SetAttention{Person: "owner", QuietFrom: new(0), QuietTo: new(0), Budget: new(1000)}
 }
 
 // gate opens a goal with one gated todo and returns the card once Wei sees it.

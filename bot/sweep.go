@@ -21,7 +21,7 @@ func sweep(ctx context.Context, k *kernel.Kernel) error {
 
 // retain forgets what is kept no longer.
 func retain(ctx context.Context, k *kernel.Kernel) error {
-	for _, fn := range []func(*inbox.Mail, []byte, int) ([]byte, error){(*inbox.Mail).Retain, (*inbox.Mail).RetainKept, (*inbox.Mail).RetainReceipts, (*inbox.Mail).RetainWriters} {
+	for _, fn := range []func(*inbox.Mail, []byte, int) ([]byte, error){(*inbox.Mail).Retain, (*inbox.Mail).RetainKept, (*inbox.Mail).RetainReceipts} {
 		if err := inPieces(ctx, k, fn); err != nil {
 			return err
 		}

@@ -1,8 +1,6 @@
 package bot
 
 import (
-	"fmt"
-
 	"loopx/adapters/chat"
 	"loopx/bot/cards"
 	"loopx/inbox"
@@ -30,9 +28,7 @@ func (s *sink) talk(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdi
 	case routing.Context:
 		err = m.Keep(e, s.platform, person, manager(r, e.Place), v.Reason, v.Tainted)
 	case routing.Missed:
-		if err = m.Miss(e, s.platform, person, v); err == nil {
-			err = s.tellMissed(tx, r, e)
-		}
+		err = m.Miss(e, s.platform, person, v)
 	case routing.Choice:
 		if len(v.Gates) > 0 {
 			err = inbox.Over(tx).AddText(replyKey(e), v.Place.Place, gateChoice(v))
@@ -96,27 +92,6 @@ func manager(r *kernel.Reader, p chat.Place) string {
 		id = b.ID
 	}
 	return id
-}
-
-// tellMissed tells each owner once a day and connection, privately, that messages
-// came while nobody listened.
-func (s *sink) tellMissed(tx store.Tx, r *kernel.Reader, e chat.Event) error {
-	in := inbox.Over(tx)
-	for _, p := range r.Principals(1000) {
-		person := r.Person(p.Person)
-		if p.Connection != e.Place.Connection || p.Status != kernel.Linked || p.Private == "" || !person.Active() || !person.Owner {
-			continue
-		}
-		key := fmt.Sprintf("missed/%s/%s/%d", p.Connection, p.Person, r.Now()/(24*3600*1000))
-		text := "Messages for agents came while I was away. They are kept, and nothing was started. `loopx inbox dead` lists them, `loopx inbox admit` lets one go on."
-		if languageOf(r, p.Person) == "zh" {
-			text = "我离线期间有发给执行者的消息。它们已保留，没有启动任何工作。用 `loopx inbox dead` 查看，用 `loopx inbox admit` 放行。"
-		}
-		if err := in.AddText(key, chat.Place{Connection: p.Connection, Conversation: p.Private}, text); err != nil {
-			return err
-		}
-	}
-	return r.Err()
 }
 
 func replyKey(e chat.Event) string {

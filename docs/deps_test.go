@@ -44,6 +44,7 @@ var rooms = []room{
 	{"adapters/slack", []string{"adapters/chat", "adapters/lane", "adapters/fit"}, []string{"github.com/slack-go/slack", "github.com/gorilla/websocket", "github.com/yuin/goldmark"}, "an adapter knows the vocabulary and one official SDK; it decides nothing"},
 
 	{"bot/client", []string{"kernel", "kernel/view"}, nil, "the CLI links it: it must start in milliseconds and stay small"},
+	{"bot/attention", nil, nil, "who may be interrupted when is decided from what is handed in: no clock, no row, no platform"},
 	{"bot/cards", []string{"adapters/chat", "kernel", "kernel/view"}, nil, "a card is drawn from a read model; no platform, store or transport is known here"},
 	{"bot/...", slices.Concat(parts, below), body, "a part of the body may know its neighbours and every room below, and nothing below may know it"},
 	{"bot", slices.Concat(parts, below, []string{"adapters/slack", "adapters/discord", "adapters/lark"}), body, "the daemon joins the rooms; commands and fixtures stand above and beside it"},
@@ -61,7 +62,7 @@ var rooms = []room{
 
 // parts are the rooms of the body, below all that they stand on.
 var (
-	parts = []string{"bot/api", "bot/cards", "bot/client", "bot/workspace"}
+	parts = []string{"bot/api", "bot/attention", "bot/cards", "bot/client", "bot/workspace"}
 	below = []string{"kernel", "kernel/boundary", "kernel/view", "kernel/store", "kernel/store/failpoint", "kernel/store/bolt", "inbox", "routing", "adapters/chat", "adapters/console"}
 )
 

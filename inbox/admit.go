@@ -29,7 +29,7 @@ func (m *Mail) Miss(e chat.Event, platform chat.Platform, person string, v routi
 	}
 	d := m.deliveryOf(msg, v)
 	d.State, d.Reason, d.Order = Closed, Missed, msg.Order
-	return firstErr(m.saveDelivery(d), m.tx.Put(store.Key(tblDead, store.I64(m.now), d.ID), nil), m.t.Count("message:"+Missed))
+	return firstErr(m.saveDelivery(d), m.t.Count("message:"+Missed))
 }
 
 func (m *Mail) deliveryOf(msg *Message, v routing.Verdict) *Delivery {

@@ -69,7 +69,7 @@ func (d *desk) update(fn func(*Tx) error) {
 func (d *desk) project() {
 	d.t.Helper()
 	d.update(func(t *Tx) error {
-		_, err := t.Project(d.k, func(*kernel.Reader, *kernel.Gate) []chat.Place { return []chat.Place{home} })
+		_, err := t.Project(d.k, func(*kernel.Reader, *kernel.Gate) []Spot { return []Spot{{Place: home}} })
 		return err
 	})
 }

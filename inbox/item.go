@@ -36,6 +36,8 @@ const (
 	tblReceipt  = "ik" // idempotency key -> receiptRow
 	tblOurs     = "ij" // connection, conversation, platform message -> item
 	tblTainted  = "ih" // goal, agent, message: a message that taints is leased
+	tblTold     = "iz" // person, gate -> times told
+	tblDay      = "iv" // person, when, gate -> Told
 	tblWriter   = "iu" // connection, conversation, root, user -> when: of threads the bot started
 )
 
@@ -43,6 +45,7 @@ const (
 const (
 	GateCard = "gate"     // a copy of a gate's card, redrawn as the gate changes
 	Text     = "text"     // one message, written once
+	Digest   = "digest"   // what waits for a person, written once a day when something does
 	Progress = "progress" // how far a person's message is, redrawn as it goes on
 )
 
@@ -87,6 +90,11 @@ type Item struct {
 	Confirm *Confirm `json:"confirm,omitempty"`
 	// Plan is what a plan's card shows and its press does.
 	Plan *Plan `json:"plan,omitempty"`
+	// Person is whose private conversation a card is in, Copy that the person is
+	// asked elsewhere too, Level how loudly it was told (see Told).
+	Person string `json:"person,omitempty"`
+	Copy   bool   `json:"copy,omitempty"`
+	Level  int    `json:"level,omitempty"`
 	// Of is the message that a progress item or an answer belongs to.
 	Of string `json:"of,omitempty"`
 	// Then is the item that may go out once this one is outside: the next part of
@@ -109,6 +117,7 @@ const (
 	StepAnswer  = "answer"
 	StepConfirm = "confirm"
 	StepBack    = "back"
+	StepSnooze  = "snooze" // puts the question off; answers nothing
 )
 
 // Confirm is a first press that waits for its second.

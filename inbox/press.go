@@ -107,6 +107,9 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 func (t *Tx) step(k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor kernel.Actor, b *Button, out Outcome) (Outcome, error) {
 	it, g := out.Item, out.Gate
 	switch {
+	case b.Step == StepSnooze:
+		out.Code = StepSnooze
+		return out, nil
 	case b.Step == StepBack:
 		out.Code, it.Confirm = "back", nil
 		return out, t.redraw(it, g)
@@ -191,20 +194,25 @@ func (t *Tx) redraw(it *Item, g *kernel.Gate) error {
 				return err
 			}
 		}
+		if it.Person != "" { // a private card can be put off
+			if err := add(StepSnooze, ""); err != nil {
+				return err
+			}
+		}
 	}
 	return t.want(it)
 }
 
 // AddCard makes a copy of a gate's card in a place, unless there is one, and
 // returns whether it did.
-func (t *Tx) AddCard(g *kernel.Gate, place chat.Place) (bool, error) {
-	key := cardKey(g, place)
+func (t *Tx) AddCard(g *kernel.Gate, s Spot) (bool, error) {
+	key := cardKey(g, s.Place)
 	id := "c" + key
 	old, err := Load(t.tx, id)
 	if err != nil || old != nil {
 		return false, err
 	}
-	it := &Item{ID: id, Kind: GateCard, Key: key, Place: place, Goal: g.Goal, Gate: g.ID, State: Ready, Created: t.now}
+	it := &Item{ID: id, Kind: GateCard, Key: key, Place: s.Place, Person: s.Person, Copy: s.Copy, Goal: g.Goal, Gate: g.ID, State: Ready, Created: t.now}
 	if err := t.tx.Put(store.Key(tblSubject, g.Goal, g.ID, it.ID), nil); err != nil {
 		return false, err
 	}

@@ -29,7 +29,7 @@ const batch = 32
 // transaction with the cursor, so that what any process committed is shown
 // exactly once. places gives where a gate's card belongs. It returns whether
 // more records may be waiting.
-func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.Gate) []chat.Place) (more bool, err error) {
+func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.Gate) []Spot) (more bool, err error) {
 	r, err := k.ReaderOf(t.tx)
 	if err != nil {
 		return false, err
@@ -46,7 +46,7 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 	if err := r.Err(); err != nil || len(records) == 0 {
 		return false, err
 	}
-	gates, moved := changed(r, records)
+	gates, moved, people := changed(r, records)
 	after = records[len(records)-1].Seq
 	for _, g := range gates {
 		now := r.Gate(g.Goal, g.ID)
@@ -62,16 +62,22 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 			return false, err
 		}
 	}
+	for person := range people {
+		if err := AskingOver(t).recheck(r, person); err != nil {
+			return false, err
+		}
+	}
 	if err := r.Err(); err != nil {
 		return false, err
 	}
 	return len(records) == batch, t.put(after, tblCursor)
 }
 
-// changed are the gates that records say something about, and the goals in which
-// work came, went or was released while a gate is open.
-func changed(r *kernel.Reader, records []*kernel.Glance) (gates map[string]*kernel.Gate, moved map[string]bool) {
-	gates, moved = map[string]*kernel.Gate{}, map[string]bool{}
+// changed are the gates that records say something about, the goals in which
+// work came, went or was released while a gate is open, and the people who
+// changed when they may be interrupted.
+func changed(r *kernel.Reader, records []*kernel.Glance) (gates map[string]*kernel.Gate, moved, people map[string]bool) {
+	gates, moved, people = map[string]*kernel.Gate{}, map[string]bool{}, map[string]bool{}
 	for _, rec := range records {
 		for i := range rec.Events {
 			e := &rec.Events[i]
@@ -82,14 +88,16 @@ func changed(r *kernel.Reader, records []*kernel.Glance) (gates map[string]*kern
 				if r.Counts(e.Goal).GatesOpen > 0 {
 					moved[e.Goal] = true
 				}
-			case e.Type == kernel.PrincipalChanged && e.Principal.Status == "linked":
+			case e.Type == kernel.PersonChanged:
+				people[e.Subject] = true
+			case e.Type == kernel.PrincipalChanged && e.Principal.Status == kernel.Linked, e.Type == kernel.RoleGranted, e.Type == kernel.RoleAccepted:
 				for _, g := range openGates(r) {
 					gates[g.ID] = g
 				}
 			}
 		}
 	}
-	return gates, moved
+	return gates, moved, people
 }
 
 // Ahead reads on from a position the caller has looked at (or from the stored
@@ -112,9 +120,9 @@ func Ahead(r *kernel.Reader, looked uint64) (upto uint64, shows, far, more bool,
 	if err := r.Err(); err != nil || len(records) == 0 {
 		return upto, false, false, false, err
 	}
-	gates, moved := changed(r, records)
+	gates, moved, people := changed(r, records)
 	upto = records[len(records)-1].Seq
-	return upto, len(gates)+len(moved) > 0, upto-behind >= cursorLag, len(records) == batch, r.Err()
+	return upto, len(gates)+len(moved)+len(people) > 0, upto-behind >= cursorLag, len(records) == batch, r.Err()
 }
 
 // cursorLag is how many records the stored cursor may stay behind: what lies
@@ -155,9 +163,11 @@ func (t *Tx) refreshGates(r *kernel.Reader, goal string, shown map[string]*kerne
 }
 
 // copies are the card instances of a gate.
-func (t *Tx) copies(g *kernel.Gate) ([]*Item, error) {
+func (t *Tx) copies(g *kernel.Gate) ([]*Item, error) { return copiesOf(t.tx, g) }
+
+func copiesOf(tx store.ReadTx, g *kernel.Gate) ([]*Item, error) {
 	var ids []string
-	err := t.tx.Scan(store.Under(1000, tblSubject, g.Goal, g.ID), func(k, _ []byte) bool {
+	err := tx.Scan(store.Under(1000, tblSubject, g.Goal, g.ID), func(k, _ []byte) bool {
 		ids = append(ids, store.LastPart(k))
 		return true
 	})
@@ -166,7 +176,7 @@ func (t *Tx) copies(g *kernel.Gate) ([]*Item, error) {
 	}
 	var out []*Item
 	for _, id := range ids {
-		it, err := Load(t.tx, id)
+		it, err := Load(tx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +189,7 @@ func (t *Tx) copies(g *kernel.Gate) ([]*Item, error) {
 
 // show brings every copy of a gate up to date and adds missing ones while the
 // gate can be answered.
-func (t *Tx) show(g *kernel.Gate, places []chat.Place) error {
+func (t *Tx) show(g *kernel.Gate, places []Spot) error {
 	copies, err := t.copies(g)
 	if err != nil {
 		return err

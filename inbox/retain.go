@@ -66,11 +66,6 @@ func (m *Mail) retain(id string) error {
 			return err
 		}
 	}
-	if d.Reason == Exhausted || d.Reason == Missed || d.Answer != "" && d.Delivered == 0 {
-		if err := m.undead(id); err != nil {
-			return err
-		}
-	}
 	return firstErr(m.tx.Delete(store.Key(tblDelivery, id)), m.t.Count("message:retention_expired"))
 }
 
@@ -110,16 +105,6 @@ func (m *Mail) RetainReceipts(after []byte, limit int) ([]byte, error) {
 		var row receiptRow
 		err := json.Unmarshal(v, &row)
 		return m.now-row.At > receiptKeep, err
-	})
-}
-
-// RetainWriters forgets who wrote in threads that are older than their messages
-// are kept.
-func (m *Mail) RetainWriters(after []byte, limit int) ([]byte, error) {
-	return m.prune(tblWriter, after, limit, func(_, v []byte) (bool, error) {
-		var at int64
-		err := json.Unmarshal(v, &at)
-		return m.now-at > textKeep, err
 	})
 }
 

@@ -36,7 +36,7 @@ const (
 	snoozesMax = 64
 	// awayMost is how far ahead a mute or snooze may reach.
 	awayMost   = 30 * dayMS
-	budgetMost = 100
+	budgetMost = 1000
 )
 
 // DefaultAttention is quiet from 22:00 to 08:00, a digest at 08:00, eight

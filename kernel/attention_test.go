@@ -41,7 +41,7 @@ func TestSetAttention(t *testing.T) {
 	w.refuse("bad_quiet", &kernel.SetAttention{Person: bob, QuietFrom: ptr(1)}, person(bob))
 	w.refuse("bad_time_of_day", &kernel.SetAttention{Person: bob, Digest: ptr(1440)}, person(bob))
 	w.refuse("bad_time_of_day", &kernel.SetAttention{Person: bob, Digest: ptr(-1)}, person(bob))
-	w.refuse("bad_budget", &kernel.SetAttention{Person: bob, Budget: ptr(101)}, person(bob))
+	w.refuse("bad_budget", &kernel.SetAttention{Person: bob, Budget: ptr(1001)}, person(bob))
 	w.refuse("too_far", &kernel.SetAttention{Person: bob, Mute: &kernel.Mute{Until: w.now + 31*24*hour}}, person(bob))
 	w.refuse("too_far", &kernel.SetAttention{Person: bob, Snooze: &kernel.Snooze{Gate: gate, Until: w.now + 31*24*hour}}, person(bob))
 	w.refuse("gate_not_found", &kernel.SetAttention{Person: bob, Snooze: &kernel.Snooze{Gate: "gate_none", Until: w.now + hour}}, person(bob))

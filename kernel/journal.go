@@ -66,6 +66,7 @@ type Glance struct {
 	Events []struct {
 		Type      string     `json:"type"`
 		Goal      string     `json:"goal"`
+		Subject   string     `json:"subject"`
 		Gate      *Gate      `json:"gate"`
 		Principal *Principal `json:"principal"`
 	} `json:"events"`

@@ -144,6 +144,9 @@ func Next(now time.Time, p Prefs, a Ask, h History) (Plan, bool) {
 		return Plan{}, false
 	}
 	urgent := a.Severity == 0 && p.UrgentAnytime
+	if plan.Level == Mention && !urgent && !DigestAfter(p, plan.At).After(now) {
+		plan.Level = Digest // it was held back past a digest, which names it
+	}
 	if plan.Level > Digest && plan.Level != Escalate && bundled(plan.At, now, a.Goal, h.Today) {
 		return Plan{Level: Silent, At: plan.At, Why: "bundled"}, true
 	}
@@ -162,6 +165,9 @@ func Next(now time.Time, p Prefs, a Ask, h History) (Plan, bool) {
 			moved, why = muted(p, a.Goal, at), "muted"
 		case !urgent && Quiet(p, at) && plan.Level != Escalate:
 			moved, why = after(p.Zone, at, p.QuietTo), "quiet_hours"
+			if digestFrom(p, moved).Equal(moved) {
+				plan.Level = Digest // the morning has one message
+			}
 		case plan.Level == Digest:
 			if d := digestFrom(p, at); d.After(at) {
 				moved, why = d, plan.Why
@@ -209,7 +215,7 @@ func wanted(now time.Time, a Ask, h History) (Plan, bool) {
 
 // first is the level of a question nobody was told of.
 func first(a Ask) Level {
-	if a.Protected || a.Severity <= 1 || a.Blocks && a.Severity == 2 {
+	if a.Protected || a.Severity <= 1 || a.Blocks {
 		return Message
 	}
 	return Digest

@@ -56,18 +56,18 @@ func TestNext(t *testing.T) {
 		want  string // level, wall time, why
 	}{
 		"a new question":                 {ask: ask(nil), want: "message 12:00 new"},
-		"minor ones wait for the digest": {ask: ask(func(a *attention.Ask) { a.Severity = 3 }), want: "digest 11 08:00 minor"},
+		"minor ones wait for the digest": {ask: ask(func(a *attention.Ask) { a.Severity, a.Blocks = 3, false }), want: "digest 11 08:00 minor"},
 		"P2 that blocks nothing":         {ask: ask(func(a *attention.Ask) { a.Severity, a.Blocks = 2, false }), want: "digest 11 08:00 minor"},
 		"P3 of a protected kind":         {ask: ask(func(a *attention.Ask) { a.Severity, a.Protected = 3, true }), want: "message 12:00 new"},
-		"in quiet hours":                 {now: night, ask: ask(func(a *attention.Ask) { a.Opened = night }), want: "message 11 08:00 quiet_hours"},
+		"in quiet hours":                 {now: night, ask: ask(func(a *attention.Ask) { a.Opened = night }), want: "digest 11 08:00 quiet_hours"},
 		"P0 in quiet hours": {now: night, ask: ask(func(a *attention.Ask) { a.Severity, a.Opened = 0, night }),
-			want: "message 11 08:00 quiet_hours"},
+			want: "digest 11 08:00 quiet_hours"},
 		"P0 in quiet hours, by choice": {now: night, ask: ask(func(a *attention.Ask) { a.Severity, a.Opened = 0, night }),
 			prefs: func(p *attention.Prefs) { p.UrgentAnytime = true }, want: "message 23:00 new"},
 		"told and unchanged":       {ask: ask(nil), past: attention.History{Ask: []attention.Told{told(0, attention.Message, "m1")}}, want: "mention 16:00 waiting"},
 		"told late, still an hour": {ask: ask(func(a *attention.Ask) { a.Opened = noon.Add(-5 * time.Hour) }), past: attention.History{Ask: []attention.Told{told(time.Minute, attention.Message, "m1")}}, want: "mention 12:59 waiting"},
 		"told and changed":         {ask: ask(func(a *attention.Ask) { a.Meaning = "m2" }), past: attention.History{Ask: []attention.Told{told(time.Hour, attention.Message, "m1")}}, want: "message 12:00 changed"},
-		"a minor one is told once": {ask: ask(func(a *attention.Ask) { a.Severity = 3 }), past: attention.History{Ask: []attention.Told{told(0, attention.Digest, "m1")}}, want: "-"},
+		"a minor one is told once": {ask: ask(func(a *attention.Ask) { a.Severity, a.Blocks = 3, false }), past: attention.History{Ask: []attention.Told{told(0, attention.Digest, "m1")}}, want: "-"},
 		"said twice, nobody else":  {ask: ask(nil), past: attention.History{Ask: []attention.Told{told(0, attention.Mention, "m1")}}, want: "-"},
 		"said twice, next approver": {ask: ask(func(a *attention.Ask) { a.Chain = true }), past: attention.History{Ask: []attention.Told{told(0, attention.Mention, "m1")}},
 			want: "escalate 11 12:00 escalated"},
@@ -81,7 +81,7 @@ func TestNext(t *testing.T) {
 		"a minute later":             {ask: ask(nil), past: attention.History{Today: []attention.Told{{At: noon.Add(-time.Minute), Goal: "site", Level: attention.Message}}}, want: "message 12:00 new"},
 		"beside another goal":        {ask: ask(nil), past: attention.History{Today: []attention.Told{{At: noon.Add(-time.Second), Goal: "other", Level: attention.Message}}}, want: "message 12:00 new"},
 		"snoozed":                    {ask: ask(func(a *attention.Ask) { a.Snoozed = noon.Add(time.Hour) }), want: "message 13:00 snoozed"},
-		"snoozed into the night":     {ask: ask(func(a *attention.Ask) { a.Snoozed = night }), want: "message 11 08:00 quiet_hours"},
+		"snoozed into the night":     {ask: ask(func(a *attention.Ask) { a.Snoozed = night }), want: "digest 11 08:00 quiet_hours"},
 		"muted goal": {ask: ask(nil), prefs: func(p *attention.Prefs) {
 			p.Mutes = []attention.Mute{{Goal: "site", Until: noon.Add(2 * time.Hour)}}
 		}, want: "message 14:00 muted"},
@@ -90,7 +90,7 @@ func TestNext(t *testing.T) {
 		}, want: "message 12:00 new"},
 		"all muted, then quiet": {ask: ask(nil), prefs: func(p *attention.Prefs) {
 			p.Mutes = []attention.Mute{{Until: night}}
-		}, want: "message 11 08:00 quiet_hours"},
+		}, want: "digest 11 08:00 quiet_hours"},
 		"no quiet hours": {now: night, ask: ask(func(a *attention.Ask) { a.Opened = night }), prefs: func(p *attention.Prefs) { p.QuietFrom, p.QuietTo = 0, 0 }, want: "message 23:00 new"},
 		"quiet at noon": {ask: ask(nil), prefs: func(p *attention.Prefs) { p.QuietFrom, p.QuietTo = 11*60, 13*60+30 },
 			want: "message 13:30 quiet_hours"},

@@ -103,6 +103,8 @@ func (b *bench) linked(sim *slacksim.Server, gates int) (client.Home, error) {
 		{&kernel.CreateLinkCode{Digest: sum, Person: "Wei"}, owner},
 		{&kernel.RedeemLinkCode{Digest: sum, Platform: "slack", Connection: "work", Tenant: sim.Team(), User: wei, Private: sim.DM(wei)}, bot},
 		{&kernel.SettleLink{Platform: "slack", Connection: "work", Tenant: sim.Team(), User: wei}, owner},
+		// At whatever time of day this is measured.
+		{&kernel.SetAttention{Person: "owner", QuietFrom: new(0), QuietTo: new(0), Budget: new(1000)}, owner},
 	}
 	for i := range gates {
 		steps = append(steps, struct {

@@ -113,6 +113,8 @@ func button(g view.Gate, a Action, w words) chat.Button {
 	switch {
 	case a.Step == "back":
 		b.Label = w.back
+	case a.Step == "snooze":
+		b.Label = w.snooze
 	case a.Step == "confirm":
 		b.Label = sprintf(w.confirm, label)
 		if g.Kind == "destructive" {

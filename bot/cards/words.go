@@ -18,6 +18,7 @@ type words struct {
 	confirmTitle, confirm, back, protected  string
 	expiredNote, withdrawnNote, reason, via string
 	votes, was, parked, pending, tainted    string
+	snooze                                  string
 }
 
 func wordsOf(lang string) words {
@@ -31,7 +32,7 @@ func wordsOf(lang string) words {
 			confirmTitle: "请再次确认", confirm: "确认：%s", back: "返回", protected: "受保护的决定，需要按两次",
 			expiredNote: "没有人在截止前回答。超时不代表同意。", withdrawnNote: "提问者已撤回。它阻塞的任务仍被阻塞。", reason: "理由：%s", via: "通过 %s",
 			votes: "%s：%d / %d 人一致", was: "此前：%s（%s，%s），不再有效", parked: "已过 %s，不再提醒，仍可回答",
-			pending: "%s 在终端回答了“%s”（%s），等待按键确认", tainted: "提问的这一轮含有外部文字",
+			pending: "%s 在终端回答了“%s”（%s），等待按键确认", tainted: "提问的这一轮含有外部文字", snooze: "稍后",
 		}
 	}
 	return words{
@@ -43,7 +44,7 @@ func wordsOf(lang string) words {
 		confirmTitle: "press once more to confirm", confirm: "Confirm: %s", back: "Back", protected: "protected: it takes two presses",
 		expiredNote: "Nobody answered in time. Expiry grants nothing.", withdrawnNote: "The asker took it back. What it blocked stays blocked.", reason: "Reason: %s", via: "via %s",
 		votes: "Asks %s: %d of %d agree", was: "Before: %s by %s, %s; it holds no longer", parked: "parked since %s, it can still be answered",
-		pending: "%s answered %s at a terminal (%s): it waits for a press", tainted: "Asked in a turn that carries words of others",
+		pending: "%s answered %s at a terminal (%s): it waits for a press", tainted: "Asked in a turn that carries words of others", snooze: "Snooze",
 	}
 }
 

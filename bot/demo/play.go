@@ -168,6 +168,9 @@ func (p *player) link(ctx context.Context) error {
 		return err
 	}
 	_, err = p.cli.owner(ctx, "link", "confirm", "--platform", "slack", "--connection", "work", "--tenant", p.sim.Team(), "--user", wei)
+	if err == nil { // the play runs at any time of day
+		_, err = p.cli.owner(ctx, "attention", "set", "--quiet", "off", "--budget", "1000")
+	}
 	if err == nil {
 		p.say("owner      Wei linked a chat account and confirmed it at the machine")
 	}
@@ -236,7 +239,7 @@ func (p *player) duplicate(ctx context.Context) error {
 // crash kills the daemon between the two presses of a protected answer. The
 // agents go on without it, and everything is there after the restart.
 func (p *player) crash(ctx context.Context) error {
-	card, err := p.card(ctx, "website", func(m slacksim.Message) bool { return len(m.Buttons()) == 2 })
+	card, err := p.card(ctx, "website", func(m slacksim.Message) bool { return len(m.Buttons()) == 3 })
 	if err != nil {
 		return err
 	}

@@ -152,6 +152,8 @@ func (r *crashRound) prepare() {
 		{&kernel.CreateLinkCode{Digest: sum, Person: "Wei"}, by},
 		{&kernel.RedeemLinkCode{Digest: sum, Platform: "slack", Connection: "work", Tenant: r.sim.Team(), User: wei, Private: r.sim.DM(wei)}, bot},
 		{&kernel.SettleLink{Platform: "slack", Connection: "work", Tenant: r.sim.Team(), User: wei}, by},
+		// At whatever time of day this runs.
+		{&kernel.SetAttention{Person: "owner", QuietFrom: new(0), QuietTo: new(0), Budget: new(1000)}, by},
 		{&kernel.CreateGoal{Goal: "site", Title: "Homepage release", Objective: "Ship it", Agents: []string{"builder"}}, by},
 		{&kernel.AddTodo{Goal: "site", Title: "publish"}, by},
 	} {
