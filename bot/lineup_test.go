@@ -38,12 +38,12 @@ func TestLineupPriorities(t *testing.T) {
 	for _, it := range batch {
 		l.spent(it.Place, now)
 	}
-	batch, again := l.next([]*inbox.Item{owed(6, inbox.Progress, "C1"), owed(7, inbox.Text, "C1")}, now)
+	batch, _ = l.next([]*inbox.Item{owed(6, inbox.Progress, "C1"), owed(7, inbox.Text, "C1")}, now)
 	if got := ids(batch); got != "text7" {
 		t.Errorf("with little left the batch is %s", got)
 	}
 	l.spent(batch[0].Place, now)
-	if _, again = l.next([]*inbox.Item{owed(6, inbox.Progress, "C1")}, now); again < time.Second || again > 3*time.Second {
+	if _, again := l.next([]*inbox.Item{owed(6, inbox.Progress, "C1")}, now); again < time.Second || again > 3*time.Second {
 		t.Errorf("progress is looked at again after %v", again)
 	}
 	if batch, _ = l.next([]*inbox.Item{owed(6, inbox.Progress, "C1")}, now.Add(3*time.Second)); len(batch) != 1 {
