@@ -106,15 +106,6 @@ func (g *group) take() *inbox.Leasing {
 	return out
 }
 
-func (g *group) count(name string) (n uint64) {
-	g.t.Helper()
-	err := g.st.View(g.t.Context(), func(tx store.ReadTx) (err error) { n, err = inbox.Counter(tx, name); return err })
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	return n
-}
-
 // A recorded conversation of a group: 200 messages, three mentions by people who
 // may start a turn there and five by others. Exactly three turns, and what each
 // was given stands in a golden file.
