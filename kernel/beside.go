@@ -28,6 +28,13 @@ type OutsideCommand interface {
 // Outside is embedded in commands of companions.
 type Outside struct{}
 
+// decider is the half of Command that Outside gives.
+type decider interface {
+	decide(*reader, *env) (*decided, error)
+}
+
+var _ decider = Outside{}
+
 // decide is not used: DoTx hands the command to its own Run.
 func (Outside) decide(*reader, *env) (*decided, error) {
 	return nil, Errorf(Internal, "internal", "a companion's command decides for itself")

@@ -48,9 +48,7 @@ func (p *importPlan) todo(t *refTodo, row *importRow) {
 	if t.role == "user" {
 		v.Class = kernel.Ask
 	}
-	for _, s := range t.list("required_decision_scopes") {
-		v.Scopes = append(v.Scopes, s)
-	}
+	v.Scopes = append(v.Scopes, t.list("required_decision_scopes")...)
 	for _, a := range t.list("excluded_agents") {
 		if agentID(a) {
 			v.Excluded = append(v.Excluded, a)
