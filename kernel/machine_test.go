@@ -309,9 +309,16 @@ func (m *machine) decides(t *rapid.T, g *kernel.Goal, agent string) {
 // twin decides for an agent in the same world without the gates on other lanes.
 func (m *machine) twin(t *rapid.T, tx store.ReadTx, g *kernel.Goal, agent string, d *kernel.Decision) error {
 	world, cut := store.NewOverlay(tx, store.Limits{}), false
+	now, err := m.k.ReaderOf(tx)
+	if err != nil {
+		return err
+	}
 	for _, v := range m.at.asked {
 		if v.Goal != g.ID || v.Blocks.Agent == "" || v.Blocks.Agent == agent {
 			continue
+		}
+		if len(now.BlockedBy(g.ID, v.ID, 1)) > 0 {
+			continue // a todo waits for the same approval: the gate is on that as well
 		}
 		cut = true
 		for k, val := range m.at.raw {

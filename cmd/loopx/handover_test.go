@@ -37,13 +37,15 @@ func TestHandOver(t *testing.T) {
 	for w := range workers {
 		wg.Go(func() {
 			agent := fmt.Sprintf("w%d", w)
+			var review []string // what the next todo settles: twenty turns ask for a new plan
 			for i := 0; !done.Load(); i++ {
 				title := fmt.Sprintf("%s-%d", agent, i)
-				r := loopx(home, "todo", "add", "--goal-id", "site", "--agent-id", agent, "--text", title)
+				r := loopx(home, append([]string{"todo", "add", "--goal-id", "site", "--agent-id", agent, "--text", title}, review...)...)
 				if r.code != 0 {
 					t.Errorf("%s: an error was shown: exit code %d\n%s%s", title, r.code, r.raw, r.stderr)
 					return
 				}
+				review = nil
 				asked.Store(title, r.str("todo_id"))
 				count.Add(1)
 				// A whole tick, each step with the turn's own key.
@@ -60,11 +62,15 @@ func TestHandOver(t *testing.T) {
 					{"quota", "spend-slot", "--execute", "--turn-instance-id", turn},
 					{"quota", "should-run"},
 				} {
-					if r := loopx(home, append(step, "--goal-id", "site", "--agent-id", agent)...); r.code != 0 {
+					r := loopx(home, append(step, "--goal-id", "site", "--agent-id", agent)...)
+					if r.code != 0 {
 						t.Errorf("%s: %v: exit code %d\n%s%s", title, step, r.code, r.raw, r.stderr)
 						return
 					}
 					count.Add(1)
+					if replan, _ := r.out["replan"].(map[string]any); replan != nil {
+						review = []string{"--replan-obligation-id", replan["obligation_id"].(string)}
+					}
 				}
 			}
 		})
