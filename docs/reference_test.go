@@ -78,6 +78,7 @@ func examples() []example {
 		{line: `gate list --goal-id site`},
 		{line: `gate show --gate-id $G`},
 		{line: `attention --goal-id site`},
+		{line: `forget --connection work --conversation C1`},
 		{line: `why --goal-id site --agent-id builder`},
 		{line: `review-packet --goal-id site`},
 		{line: `gate answer --gate-id $G --option go --reason "Looks right"`, owner: true},

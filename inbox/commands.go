@@ -10,7 +10,7 @@ import (
 // NewCommand returns an empty command of this room to decode into, or nil for a
 // name it does not have.
 func NewCommand(name string) kernel.Command {
-	for _, c := range []kernel.Command{&NextMessage{}, &SettleMessage{}, &WithdrawMessage{}, &ReplayMessage{}, &AdmitMissed{}} {
+	for _, c := range []kernel.Command{&NextMessage{}, &SettleMessage{}, &WithdrawMessage{}, &ReplayMessage{}, &AdmitMissed{}, &ForgetMessages{}} {
 		if c.Name() == name {
 			return c
 		}

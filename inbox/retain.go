@@ -62,7 +62,7 @@ func (m *Mail) retain(id string) error {
 		return err
 	}
 	for _, item := range []string{d.Notice, d.Answer} {
-		if err := dropItem(m, item); err != nil {
+		if err := dropItem(m, item, false); err != nil {
 			return err
 		}
 	}
@@ -70,11 +70,15 @@ func (m *Mail) retain(id string) error {
 }
 
 // dropItem forgets an item that is outside, with its buttons, the parts behind it
-// and the note that its message is ours. What is not outside stays.
-func dropItem(m *Mail, id string) error {
+// and the note that its message is ours. What is not outside stays, unless it is
+// not to be written any more.
+func dropItem(m *Mail, id string, unwritten bool) error {
 	for id != "" {
 		it, err := Load(m.tx, id)
-		if err != nil || it == nil || it.Due != 0 || it.Message == "" {
+		if err != nil || it == nil || !unwritten && (it.Due != 0 || it.Message == "") {
+			return err
+		}
+		if err := m.t.save(it, 0); err != nil {
 			return err
 		}
 		keys := [][]byte{store.Key(tblItem, it.ID), store.Key(tblOurs, it.Place.Connection, it.Place.Conversation, it.Message)}

@@ -112,6 +112,7 @@ func verbs() []verb {
 		{"migrate", local, "bring an older state into this version's layout", migrateCmd},
 		{"import", local, "take in a project of LoopX", importCmd},
 		{"export", local, "one goal as a JSON document", exportCmd},
+		{"forget", local, "erase what a person said, or what was said in a conversation", forgetCmd},
 		{"usage", local, "what was done here, counted; nothing is sent", usageCmd},
 		{"check", local, "look for secrets and private paths before publishing", checkCmd},
 		{"doctor", local, "check folder, lock, socket, file, daemon", doctorCmd},
