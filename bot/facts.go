@@ -1,6 +1,8 @@
 package bot
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"loopx/adapters/chat"
@@ -22,12 +24,14 @@ const sessionIdle = 24 * time.Hour
 // facts reads what routing needs beside the event, by index, in the transaction
 // that handles it.
 type facts struct {
-	r      *kernel.Reader
-	e      chat.Event
-	actor  kernel.Actor
-	known  bool
-	goals  []string // whose sessions and gates matter
-	result routing.Facts
+	r     *kernel.Reader
+	e     chat.Event
+	actor kernel.Actor
+	known bool
+	goals []string // whose sessions and gates matter
+	// steered counts the goals the sender could mean, paused ones too.
+	steered int
+	result  routing.Facts
 }
 
 func factsOf(r *kernel.Reader, e chat.Event, actor kernel.Actor, known bool) (routing.Facts, error) {
@@ -41,6 +45,10 @@ func factsOf(r *kernel.Reader, e chat.Event, actor kernel.Actor, known bool) (ro
 	for _, b := range r.BindingsOf(e.Place.Connection, e.Place.Conversation) {
 		f.result.Bindings = append(f.result.Bindings, bindingFact(b))
 		f.meant(b.Goals...)
+	}
+	f.tenant()
+	if err := f.budget(); err != nil {
+		return f.result, err
 	}
 	if known {
 		f.reach()
@@ -68,6 +76,30 @@ func (f *facts) sender() {
 		}
 	}
 	f.result.Sender = s
+}
+
+// tenant is the one the connection belongs to, as the owner's confirmed accounts
+// on it say. With none, or with two, nobody knows, and the event's kind of sender
+// decides alone.
+func (f *facts) tenant() {
+	found := map[string]bool{}
+	for _, p := range f.r.PrincipalsOf("owner") {
+		if p.Connection == f.e.Place.Connection && p.Status == kernel.Linked {
+			found[p.Tenant] = true
+			f.result.Tenant = p.Tenant
+		}
+	}
+	if len(found) > 1 {
+		f.result.Tenant = ""
+	}
+}
+
+// budget is what a member has left, where a binding is open to members.
+func (f *facts) budget() (err error) {
+	if slices.ContainsFunc(f.result.Bindings, func(b routing.Binding) bool { return b.Audience == routing.AudienceMembers }) {
+		f.result.Budget, err = inbox.MemberBudget(f.r.Tx(), f.r.Now(), f.e)
+	}
+	return err
 }
 
 func (f *facts) meant(goals ...string) {
@@ -101,6 +133,9 @@ func bindingFact(b *kernel.Binding) routing.Binding {
 func (f *facts) reach() {
 	n := 0
 	add := func(goal *kernel.Goal) {
+		if goal != nil && goal.Status != kernel.GoalCompleted && f.result.Sender.Holds(goal.ID, routing.Steerer) {
+			f.steered++
+		}
 		if goal == nil || goal.Status != kernel.GoalActive || n == reachMost || !f.result.Sender.Holds(goal.ID, routing.Steerer) {
 			return
 		}
@@ -120,7 +155,7 @@ func (f *facts) reach() {
 		}
 		return
 	}
-	for goal := range f.result.Sender.Roles {
+	for _, goal := range slices.Sorted(maps.Keys(f.result.Sender.Roles)) {
 		add(f.r.Goal(goal))
 	}
 }
@@ -150,8 +185,10 @@ func (f *facts) open(goal string) []*kernel.Session {
 	return out
 }
 
-// current is the target of the sender's private messages: what /to set, or the
-// only one there is.
+// current is the target of the sender's private messages: what /to set. Without
+// that, the only one there is: where a person could mean one agent of one goal
+// and nothing else, there is nothing to guess. With a second goal, even a paused
+// one, they are asked.
 func (f *facts) current() {
 	if !f.e.Private {
 		return
@@ -167,7 +204,7 @@ func (f *facts) current() {
 		f.meant(t.Goal)
 		return
 	}
-	if len(f.result.Reach) == 1 {
+	if len(f.result.Reach) == 1 && f.steered == 1 {
 		f.result.Current = &f.result.Reach[0]
 	}
 }
@@ -222,7 +259,7 @@ func (f *facts) gates() error {
 			if err != nil {
 				return err
 			}
-			fact := routing.Gate{ID: g.ID, Code: g.Code, Goal: goal, Here: here, Protected: g.Protected(), May: f.actor.Kind == kernel.ByOwner}
+			fact := routing.Gate{ID: g.ID, Code: g.Code, Goal: goal, Here: here, Protected: g.Protected(), May: f.r.MayAnswer(g, f.actor) == nil}
 			for _, o := range g.Options {
 				fact.Options = append(fact.Options, routing.Option{ID: o.ID, Label: o.Label, Outcome: o.Outcome})
 			}

@@ -24,6 +24,16 @@ type request struct {
 	actor    kernel.Actor
 	in       routing.Intent
 	zh       bool
+	// place is who reads along, bot how the daemon is.
+	place audience
+	bot   botState
+}
+
+func (q *request) lang() string {
+	if q.zh {
+		return "zh"
+	}
+	return "en"
 }
 
 // wanted is what a request comes to: commands to preview, or words at once.

@@ -9,6 +9,7 @@ import (
 
 	"loopx/adapters/chat"
 	"loopx/bot/cards"
+	"loopx/bot/client"
 	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/store"
@@ -29,7 +30,7 @@ type planner struct {
 // once with words. It reports whether the command is one of these.
 func (p *planner) asked(v routing.Verdict, actor kernel.Actor) (bool, error) {
 	lang := languageOf(p.r, actor.ID)
-	q := &request{r: p.r, e: p.e, platform: p.s.platform, actor: actor, in: v.Intent, zh: lang == "zh"}
+	q := p.request(v, actor)
 	w, ok := q.wants()
 	if !ok {
 		return false, p.r.Err()
@@ -66,17 +67,56 @@ func (p *planner) asked(v routing.Verdict, actor kernel.Actor) (bool, error) {
 	return true, inbox.AddPlan(p.in, replyKey(p.e), place, p.r.Steady(), plan)
 }
 
+// request is what a person asks for, with who reads along.
+func (p *planner) request(v routing.Verdict, actor kernel.Actor) *request {
+	state := p.s.state
+	if state.version == "" {
+		state.version = client.Version
+	}
+	return &request{r: p.r, e: p.e, platform: p.s.platform, actor: actor, in: v.Intent, zh: languageOf(p.r, actor.ID) == "zh", place: audienceOf(p.r, p.e, p.s.local != nil), bot: state}
+}
+
+// words answers a command that changes no more than how a person is asked.
+func (p *planner) words(v routing.Verdict, actor kernel.Actor) error {
+	q := p.request(v, actor)
+	if personal(v.Word) {
+		if _, ok := p.privately(); !ok { // before anything is done: its answer would reach nobody
+			return p.tell(q, said{private: " "})
+		}
+		text, done, err := p.s.attentionCommand(p.tx, p.r, v, actor)
+		if err == nil && !done {
+			text, done, err = p.s.awayCommand(p.tx, q)
+		}
+		if err != nil || done {
+			return errors.Join(err, p.tell(q, said{private: text}))
+		}
+	}
+	a, err := commandWords(q)
+	if err != nil {
+		return err
+	}
+	return p.tell(q, a)
+}
+
+// personal commands are about the person alone.
+func personal(word string) bool {
+	return word == "mute" || word == "snooze" || word == "quiet" || word == "away"
+}
+
 // place is where only the asker reads the answer. In the open a line says so.
 func (p *planner) place(q *request) (chat.Place, bool, error) {
-	if p.e.Private || p.s.local != nil {
-		return p.e.Place, true, nil
+	place, ok := p.privately()
+	if ok && place == p.e.Place {
+		return place, true, nil
 	}
-	a := p.r.Principal(string(p.s.platform), p.e.Place.Connection, p.e.Sender.Tenant, p.e.Sender.ID)
-	if a == nil || a.Private == "" {
-		return chat.Place{}, false, p.in.Count("command_in_the_open")
+	line := q.say("I answer you privately.", "我私下回复你。")
+	if !ok {
+		line = writeFirst(q)
+		if err := p.in.Count("command_in_the_open"); err != nil {
+			return place, false, err
+		}
 	}
-	err := p.in.AddText(replyKey(p.e)+"/where", p.e.Place, q.say("I answer you privately.", "我私下回复你。"))
-	return chat.Place{Connection: p.e.Place.Connection, Conversation: a.Private}, true, err
+	return place, ok, p.in.AddText(replyKey(p.e)+"/where", p.e.Place, line)
 }
 
 func wire(list []kernel.Command) ([]inbox.PlanCommand, error) {

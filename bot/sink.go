@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"loopx/adapters/chat"
+	"loopx/bot/client"
 	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/store"
@@ -30,6 +31,16 @@ type sink struct {
 	local func(chat.User) (kernel.Actor, bool)
 	// zone is that of people who have not said theirs.
 	zone *time.Location
+	// state is how the daemon is, for /status.
+	state botState
+}
+
+// botState is what /status says of the daemon; connections reads them as they
+// are when it is asked.
+type botState struct {
+	version, machine string
+	since            int64 // UTC ms
+	connections      func() []client.Connection
 }
 
 // Accept implements chat.Sink.
@@ -75,6 +86,9 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 		return chat.Answer{}, err
 	}
 	v := routing.Decide(e, f)
+	if burned, err := s.spilled(tx, in, e, v); burned || err != nil {
+		return chat.Answer{}, errors.Join(err, in.Handled(e, string(routing.Burn), chat.Answer{}))
+	}
 	answer, err := s.act(tx, in, r, e, v, actor, known)
 	if err == nil {
 		err = r.Err()
@@ -134,23 +148,22 @@ func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v 
 		if done, err := plans.asked(v, actor); done || err != nil {
 			return chat.Answer{}, err
 		}
-		if !e.Private { // what an answer may show where others read along is not drawn up yet
-			return chat.Answer{}, in.Count("command_in_the_open")
+		return chat.Answer{}, plans.words(v, actor)
+	case routing.Added:
+		lang := "en"
+		if p := r.Person("owner"); p != nil {
+			lang = languageOf(r, p.ID)
 		}
-		text, done, err := s.attentionCommand(tx, r, v, actor)
-		if err == nil && !done {
-			text, err = commandWords(&request{r: r, e: e, platform: s.platform, actor: actor, in: v.Intent, zh: languageOf(r, actor.ID) == "zh"})
-		}
-		if err != nil {
-			return chat.Answer{}, err
-		}
-		return chat.Answer{}, in.AddText("reply/"+e.Place.Connection+"/"+e.Place.Conversation+"/"+e.Message.ID, e.Place, text)
+		return chat.Answer{}, in.AddText("added/"+e.Place.Connection+"/"+e.Place.Conversation, e.Place, aboutWords(r, lang))
 	case routing.Stray:
 		if done, err := plans.invited(); done || err != nil {
 			return chat.Answer{}, err
 		}
 		if err := in.Count("stray_message"); err != nil {
 			return chat.Answer{}, err
+		}
+		if ok, err := inbox.MayNotice(in, e.Place.Connection); err != nil || !ok {
+			return chat.Answer{}, errors.Join(err, in.Count("stray_unanswered"))
 		}
 		// One notice a day and identity: the key is the meaning.
 		day := r.Now() / (24 * 3600 * 1000)
@@ -169,15 +182,14 @@ func askToAdd(r *kernel.Reader) string {
 
 // link redeems or burns a one-time code.
 func (s *sink) link(tx store.Tx, in *inbox.Tx, e chat.Event, v routing.Verdict) (string, error) {
-	ok, err := in.TryLink(e)
-	if err != nil {
-		return "", err
-	}
-	if !ok {
-		if v.Action == routing.Burn {
-			return "", nil
+	if v.Action != routing.Burn { // what others can read is burned whoever wrote it and however often
+		ok, err := in.TryLink(e)
+		if err != nil {
+			return "", err
 		}
-		return "Too many codes were tried. Wait an hour, then ask for a new one with `loopx link`.", nil
+		if !ok {
+			return "Too many codes were tried. Wait an hour, then ask for a new one with `loopx link`.", nil
+		}
 	}
 	rec, err := s.k.DoTx(tx, &kernel.RedeemLinkCode{
 		Digest: kernel.CodeDigest(v.Word), Platform: string(s.platform), Connection: e.Place.Connection,

@@ -1,6 +1,8 @@
 package bot
 
 import (
+	"strings"
+
 	"loopx/adapters/chat"
 	"loopx/bot/cards"
 	"loopx/inbox"
@@ -17,6 +19,11 @@ func (s *sink) talk(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdi
 		return true, err
 	}
 	person := actor.ID
+	if v.Members {
+		if err := inbox.MemberTurn(inbox.Over(tx), e); err != nil {
+			return true, err
+		}
+	}
 	if v.Action != routing.Drop && e.Kind == chat.MessageSent {
 		if err := m.Wrote(e); err != nil {
 			return true, err
@@ -31,7 +38,7 @@ func (s *sink) talk(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdi
 		err = m.Miss(e, s.platform, person, v)
 	case routing.Choice:
 		if len(v.Gates) > 0 {
-			err = inbox.Over(tx).AddText(replyKey(e), v.Place.Place, gateChoice(v))
+			err = inbox.Over(tx).AddText(replyKey(e), v.Place.Place, gateChoice(r, v, person))
 			break
 		}
 		err = m.Ask(e, s.platform, person, v)
@@ -47,7 +54,7 @@ func (s *sink) talk(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdi
 	case routing.Deleted:
 		_, err = m.Delete(e)
 	case routing.Answer:
-		err = s.textAnswer(tx, e, v, actor)
+		err = s.textAnswer(tx, r, e, v, actor)
 	case routing.Removed:
 		err = s.leave(tx, r, e)
 	default:
@@ -113,23 +120,54 @@ func languageOf(r *kernel.Reader, person string) string {
 	return "en"
 }
 
-func gateChoice(v routing.Verdict) string {
-	text := "Which one?"
-	for _, g := range v.Gates {
-		text += "\n" + g.Code
+// gateChoice lists the decisions a text could have meant, with what to write.
+func gateChoice(r *kernel.Reader, v routing.Verdict, person string) string {
+	lines := []string{"More than one waits here, so nothing was decided. Which one?"}
+	write := "Write for example: yes "
+	if languageOf(r, person) == "zh" {
+		lines[0], write = "这里有多个待决事项，没有做出任何决定。是哪一个？", "请写明编号，例如：同意 "
 	}
-	return text
+	for _, g := range v.Gates {
+		line := g.Code
+		if full := r.Gate(g.Goal, g.ID); full != nil {
+			line += "  " + full.Question
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(append(lines, write+v.Gates[0].Code), "\n")
+}
+
+// answerWords is what a decision by text is answered with: what was decided, in
+// the decision's own words, or that others must agree.
+func answerWords(r *kernel.Reader, v routing.Verdict, actor kernel.Actor) string {
+	zh := languageOf(r, actor.ID) == "zh"
+	g := r.Gate(v.Target.Goal, v.Answer.Gate)
+	switch {
+	case g != nil && g.Answer == nil && zh:
+		return "你对 " + v.Answer.Code + " 的回答已计入，需其他人一致后生效。"
+	case g != nil && g.Answer == nil:
+		return "Your answer to " + v.Answer.Code + " counts. It is decided when others agree."
+	case g != nil && zh:
+		return v.Answer.Code + " 由 " + g.Answer.Name + " 决定：" + g.Answer.Label
+	case g != nil:
+		return v.Answer.Code + " is decided by " + g.Answer.Name + ": " + g.Answer.Label
+	}
+	return v.Answer.Code
 }
 
 // textAnswer answers a gate by a text. The kernel checks the right again and is
 // the only one to say yes.
-func (s *sink) textAnswer(tx store.Tx, e chat.Event, v routing.Verdict, actor kernel.Actor) error {
+func (s *sink) textAnswer(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdict, actor kernel.Actor) error {
 	in := inbox.Over(tx)
 	_, err := s.k.DoTx(tx, &kernel.AnswerGate{Goal: v.Target.Goal, Gate: v.Answer.Gate, Option: v.Answer.Option, Reason: v.Answer.Reason}, kernel.Options{By: actor})
 	if err == nil {
-		return in.AddText(replyKey(e), placeOf(v, e), v.Answer.Code+" is decided.")
+		return in.AddText(replyKey(e), placeOf(v, e), answerWords(r, v, actor))
 	}
-	return in.AddText(replyKey(e), placeOf(v, e), v.Answer.Code+" was not decided: "+kernel.AsError(err).Message+".")
+	text := v.Answer.Code + " was not decided: "
+	if languageOf(r, actor.ID) == "zh" {
+		text = v.Answer.Code + " 没有决定："
+	}
+	return in.AddText(replyKey(e), placeOf(v, e), text+kernel.AsError(err).Message+".")
 }
 
 // leave marks the bindings of a conversation that the bot is in no longer.

@@ -123,23 +123,7 @@ const linkTries = 5
 
 // TryLink counts one attempt to redeem a code and says whether it may be made.
 func (t *Tx) TryLink(e chat.Event) (bool, error) {
-	key := []string{tblTry, e.Place.Connection, e.Sender.Tenant, e.Sender.ID}
-	times, err := getRow[[]int64](t.tx, key...)
-	if err != nil {
-		return false, err
-	}
-	recent := []int64{}
-	if times != nil {
-		for _, at := range *times {
-			if t.now-at < 3600*1000 && at <= t.now {
-				recent = append(recent, at)
-			}
-		}
-	}
-	if len(recent) >= linkTries {
-		return false, nil
-	}
-	return true, t.put(append(recent, t.now), key...)
+	return within(t, linkTries, hourMS, tblTry, e.Place.Connection, e.Sender.Tenant, e.Sender.ID)
 }
 
 // ActorOf is the kernel's actor for a sender of an event: a linked, confirmed

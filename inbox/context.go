@@ -14,7 +14,7 @@ const (
 	contextGiven = 8    // messages given with a turn
 	contextChars = 4000 // characters of them
 	contextKept  = 32   // of a binding
-	contextKeep  = 7 * 24 * 3600 * 1000
+	contextKeep  = ContextDays * 24 * 3600 * 1000
 )
 
 // ContextNote stands before the context of a turn.

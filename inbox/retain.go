@@ -6,8 +6,14 @@ import (
 	"loopx/kernel/store"
 )
 
-// textKeep is how long the text of a message is kept after it was captured.
-const textKeep = 90 * 24 * 3600 * 1000
+// TextDays is how long a message that addressed the bot is kept after it was
+// captured, ContextDays how long one that only may serve as context, in days.
+const (
+	TextDays    = 90
+	ContextDays = 7
+)
+
+const textKeep = TextDays * 24 * 3600 * 1000
 
 // Retain forgets messages that are older than they are kept for, looking at up
 // to limit of them behind a key, oldest first. It returns where it stopped, nil

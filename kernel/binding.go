@@ -237,6 +237,14 @@ func (v *Binding) check() error {
 		return Errorf(Invalid, "missing_goals", "a Manager's binding names the goals it may speak of")
 	case v.Role == BindDirect && v.Visibility != "private":
 		return Errorf(Invalid, "not_private", "a binding of role direct is for a private conversation")
+	case v.Role == BindManager && v.Thread != "":
+		return Errorf(Invalid, "manager_thread", "a Manager speaks for a whole conversation, not for one thread of it").Try("bind the conversation, or the thread with role goal")
+	case v.Role == BindManager && v.Ingress != IngressQueue:
+		return Errorf(Invalid, "manager_ingress", "a Manager's messages become turns of their own: its ingress is queue").Try("leave ingress out")
+	case v.Audience == AudienceMembers && v.Ingress != IngressQueue:
+		return Errorf(Invalid, "members_ingress", "messages of members become turns of their own, without write scope: audience members needs ingress queue").Try("ingress=queue, or leave audience out")
+	case v.Role == BindDirect && (v.Thread != "" || len(v.Goals) > 1):
+		return Errorf(Invalid, "direct_place", "a binding of role direct is for a private conversation as a whole, with one goal at most")
 	case v.Capture == CaptureAll && v.Role != BindManager:
 		return Errorf(Invalid, "capture_all", "capturing all messages is for a Manager's binding only")
 	case v.ContextFrom == "all" && v.Role != BindManager:

@@ -363,7 +363,7 @@ func (o *office) onePeople(name string) (kernel.Command, kernel.Options) {
 	case "role.accept":
 		return &kernel.AcceptRole{Platform: "slack", Connection: "work", Tenant: "T1", User: "UBOB", UserName: "Bob", Private: "D1"}, bot()
 	case "bind.set":
-		return &kernel.SetBinding{Platform: "slack", Connection: "work", Conversation: "C2", Thread: "1.2", Role: "manager", Goals: []string{"site"}, Agent: "ann", Session: "cli:ann", Capture: "all", Ingress: "queue", Reply: "mirror",
+		return &kernel.SetBinding{Platform: "slack", Connection: "work", Conversation: "C2", Role: "manager", Goals: []string{"site"}, Agent: "ann", Session: "cli:ann", Capture: "all", Ingress: "queue", Reply: "mirror",
 			Audience: "members", ContextFrom: "all", Trigger: "human_messages", Allow: []string{"U1"}, Language: "zh", Visibility: "public"}, owner()
 	case "bind.remove":
 		return &kernel.RemoveBinding{Binding: o.bind}, owner()

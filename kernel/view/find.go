@@ -73,16 +73,25 @@ func (q *Find) run(r *kernel.Reader) (any, error) {
 		}
 		goals = []*kernel.Goal{g}
 	}
-	f := &finder{r: r, needle: lower(text), kind: q.Kind, left: findRows, hits: []Hit{}}
+	return findIn(r, text, q.Kind, goals, findRows, q.Goal == "" && len(goals) == goalsShown), nil
+}
+
+// FindIn looks for a text in some goals only, reading at most rows rows.
+func FindIn(r *kernel.Reader, text string, goals []*kernel.Goal, rows int) FindView {
+	return findIn(r, text, "", goals, rows, false)
+}
+
+func findIn(r *kernel.Reader, text, kind string, goals []*kernel.Goal, rows int, partial bool) FindView {
+	f := &finder{r: r, needle: lower(text), kind: kind, left: rows, hits: []Hit{}}
 	for _, g := range goals {
 		f.goal(g)
 	}
-	out := FindView{AsOf: r.Now(), Text: text, Hits: f.hits, Partial: f.left <= 0 || q.Goal == "" && len(goals) == goalsShown}
+	out := FindView{AsOf: r.Now(), Text: text, Hits: f.hits, Partial: f.left <= 0 || partial}
 	slices.SortStableFunc(out.Hits, func(a, b Hit) int { return int(max(min(b.At-a.At, 1), -1)) })
 	if len(out.Hits) > findHits {
 		out.Hits, out.More = out.Hits[:findHits], true
 	}
-	return out, nil
+	return out
 }
 
 // finder is one search. left counts down the rows it may still read.

@@ -42,7 +42,7 @@ func NewQuery(name string) Query {
 	for _, q := range []inside{
 		&ShouldRun{}, &Status{}, &Goals{}, &GoalPage{}, &Todos{}, &TodoOne{}, &Gates{}, &GateOne{},
 		&History{}, &Log{}, &Sessions{}, &Links{}, &QuotaOf{}, &Head{}, &Settings{}, &Grants{}, &TurnOne{}, &People{}, &Roles{}, &Bindings{}, &Find{}, &Export{}, &Usage{}, &Plan{}, &Review{},
-		&Taken{},
+		&Taken{}, &Board{},
 		&Handoff{}, &Value{},
 	} {
 		if q.Name() == name {

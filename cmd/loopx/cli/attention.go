@@ -14,7 +14,7 @@ import (
 
 func attentionCmd(a *app) *cobra.Command {
 	c := attentionShow(a)
-	c.AddCommand(attentionSet(a))
+	c.AddCommand(attentionSet(a), attentionAway(a))
 	return c
 }
 

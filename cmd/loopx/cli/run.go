@@ -83,6 +83,7 @@ func verbs() []verb {
 		{"review-packet", see, "what an owner looks at before deciding", reviewCmd},
 		{"ready-score", see, "how ready a goal is to run again and again, of 100", readyCmd},
 		{"attention", see, "what people are asked, and when they may be interrupted", attentionCmd},
+		{"board", see, "each goal in five lines", boardCmd},
 		{"find", see, "look for a text in goals, todos, gates, evidence, runs", findCmd},
 		{"start-goal", work, "make a goal with its agents and first todos in one step", startGoalCmd},
 		{"goal", work, "create, list, show, configure, stop, resume, close goals", goalCmd},
