@@ -46,6 +46,9 @@ type Five struct {
 	Because string `json:"because,omitempty"`
 	Free    int    `json:"free_slots"`
 	Allowed int    `json:"allowed_slots"`
+	// Wake is when an agent of the goal is to be woken next; 0: by an answer or by
+	// new work.
+	Wake int64 `json:"next_wake_at,omitempty"`
 }
 
 // FiveGate is a decision that waits.
@@ -95,6 +98,16 @@ func FiveOf(r *kernel.Reader, g *kernel.Goal) Five {
 		f.End, f.Because = "paused", strings.Join(g.Pause, ", ")
 	case n.Open+n.Deferred+n.Monitors+n.Asks == 0 && n.LastEnd == kernel.NoFollowup:
 		f.End = "finished"
+	default:
+		for _, a := range r.Agents(g.ID) {
+			d, err := r.Decide(kernel.Caller{Goal: g.ID, Agent: a.ID})
+			if err != nil { // then the other lines still hold
+				break
+			}
+			if w := d.Scheduler.NextWake; w > r.Now() && (f.Wake == 0 || w < f.Wake) {
+				f.Wake = w
+			}
+		}
 	}
 	return f
 }
@@ -154,6 +167,9 @@ func (f *Five) Lines(lang string, now int64, zone *time.Location) []Line {
 		}
 	}
 	goes := fmt.Sprintf(say("yes, %d of %d slots left today", "是，今天还剩 %d / %d 个配额"), f.Free, f.Allowed)
+	if f.Wake > now {
+		goes += say("; next wake ", "；下次唤醒 ") + Clock(f.Wake, now, zone)
+	}
 	if f.End != "" {
 		goes = map[string]string{"closed": say("no, closed", "否，已关闭"), "paused": say("no, paused", "否，已暂停"), "finished": say("no, nothing is left to do", "否，没有剩余任务")}[f.End]
 		if f.Because != "" {
