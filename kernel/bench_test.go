@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -217,4 +218,25 @@ func BenchmarkDecideNotMine(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkReplay builds every table anew from the journal, as a check of a copy
+// does; an operation is one record.
+func BenchmarkReplay(b *testing.B) {
+	w := newBench(b, "bolt", 5_000)
+	records := 0
+	b.ResetTimer()
+	for b.Loop() {
+		to, err := bolt.Open(filepath.Join(b.TempDir(), "r.db"), bolt.Options{NoSync: true, Limits: kernel.ReplayLimits()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := errors.Join(kernel.Replay(b.Context(), w.st, to), to.Close()); err != nil {
+			b.Fatal(err)
+		}
+		if err := w.k.Read(b.Context(), func(r *kernel.Reader) error { records += int(r.Head().Seq); return nil }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(records), "µs/record")
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"reflect"
 )
 
 // Command is a request to change state: a plain struct with JSON tags. The
@@ -113,18 +114,19 @@ func (e *env) owner(act string) error {
 // NewCommand returns an empty command to decode into, or nil for a name that
 // this version does not know.
 func NewCommand(name string) Command {
+	// Typed nils name themselves; only the one that is meant is made.
 	for _, c := range []Command{
-		&CreateGoal{}, &StartGoal{}, &PauseGoal{}, &CloseGoal{}, &ConfigureGoal{}, &RegisterAgent{},
-		&OpenSession{}, &CloseSession{},
-		&AddTodo{}, &UpdateTodo{}, &ClaimTodo{}, &CompleteTodo{}, &SupersedeTodo{}, &FireEvent{}, &PollMonitor{}, &TransferTodo{},
-		&OpenGate{}, &AnswerGate{}, &WithdrawGate{}, &ReleaseGate{}, &NotifyGate{}, &ChangeGate{}, &ReopenGate{}, &DisownAnswer{}, &RenewToken{}, &SetAway{}, &TaintTurn{}, &RevokeGrant{},
-		&OpenTurn{}, &Refresh{}, &SpendSlot{}, &CommitTurn{}, &MarkTurn{}, &VoidSlot{}, &OweAnswer{}, &SettleAnswer{}, &AckSchedule{}, &HoldTodo{},
-		&ImportRows{},
-		&CreateLinkCode{}, &RedeemLinkCode{}, &SettleLink{}, &Unlink{}, &SuspendPrincipal{}, &UnsuspendPrincipal{}, &SetPerson{}, &SetAttention{},
-		&GrantRole{}, &RevokeRole{}, &AcceptRole{}, &SetBinding{}, &RemoveBinding{}, &SetBindingState{},
+		(*CreateGoal)(nil), (*StartGoal)(nil), (*PauseGoal)(nil), (*CloseGoal)(nil), (*ConfigureGoal)(nil), (*RegisterAgent)(nil),
+		(*OpenSession)(nil), (*CloseSession)(nil),
+		(*AddTodo)(nil), (*UpdateTodo)(nil), (*ClaimTodo)(nil), (*CompleteTodo)(nil), (*SupersedeTodo)(nil), (*FireEvent)(nil), (*PollMonitor)(nil), (*TransferTodo)(nil),
+		(*OpenGate)(nil), (*AnswerGate)(nil), (*WithdrawGate)(nil), (*ReleaseGate)(nil), (*NotifyGate)(nil), (*ChangeGate)(nil), (*ReopenGate)(nil), (*DisownAnswer)(nil), (*RenewToken)(nil), (*SetAway)(nil), (*TaintTurn)(nil), (*RevokeGrant)(nil),
+		(*OpenTurn)(nil), (*Refresh)(nil), (*SpendSlot)(nil), (*CommitTurn)(nil), (*MarkTurn)(nil), (*VoidSlot)(nil), (*OweAnswer)(nil), (*SettleAnswer)(nil), (*AckSchedule)(nil), (*HoldTodo)(nil),
+		(*ImportRows)(nil),
+		(*CreateLinkCode)(nil), (*RedeemLinkCode)(nil), (*SettleLink)(nil), (*Unlink)(nil), (*SuspendPrincipal)(nil), (*UnsuspendPrincipal)(nil), (*SetPerson)(nil), (*SetAttention)(nil),
+		(*GrantRole)(nil), (*RevokeRole)(nil), (*AcceptRole)(nil), (*SetBinding)(nil), (*RemoveBinding)(nil), (*SetBindingState)(nil),
 	} {
 		if c.Name() == name {
-			return c
+			return reflect.New(reflect.TypeOf(c).Elem()).Interface().(Command)
 		}
 	}
 	return nil

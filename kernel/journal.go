@@ -89,11 +89,17 @@ func hashOf(raw []byte) string {
 
 // commit applies a record and appends it.
 func (t *tables) commit(rec *Record) {
+	raw, err := Marshal(rec)
+	t.fail(err)
+	t.append(rec, raw)
+}
+
+// append applies a record and appends it as the bytes it has: replayed records
+// keep theirs, and with them the hash that the next one names.
+func (t *tables) append(rec *Record, raw []byte) {
 	for i := range rec.Events {
 		t.apply(&rec.Events[i])
 	}
-	raw, err := Marshal(rec)
-	t.fail(err)
 	t.putRaw(raw, store.Key(tblJournal, store.U64(rec.Seq)))
 	t.put(Head{Seq: rec.Seq, Hash: hashOf(raw)}, tblHead)
 	if rec.Key != "" {
@@ -138,7 +144,7 @@ func replay(ctx context.Context, from, to store.Store, upto uint64) error {
 			if batch, head = nil, r.Head(); r.err != nil {
 				return r.err
 			}
-			rg := store.Under(64, tblJournal).After(store.Key(tblJournal, store.U64(seq)))
+			rg := store.Under(replayBatch, tblJournal).After(store.Key(tblJournal, store.U64(seq)))
 			return tx.Scan(rg, func(_, v []byte) bool { batch = append(batch, append([]byte(nil), v...)); return true })
 		})
 		if err != nil {
@@ -172,7 +178,7 @@ func replay(ctx context.Context, from, to store.Store, upto uint64) error {
 			recs = append(recs, rec)
 			prev, seq = hashOf(raw), rec.Seq
 		}
-		if err := recommit(ctx, to, recs); err != nil {
+		if err := recommit(ctx, to, recs, batch); err != nil {
 			return err
 		}
 		if seq == upto {
@@ -181,24 +187,31 @@ func replay(ctx context.Context, from, to store.Store, upto uint64) error {
 	}
 }
 
-// recommit applies records in one transaction, or where they are too much for
-// one, in one each.
-func recommit(ctx context.Context, to store.Store, recs []*Record) error {
+// replayBatch is how many records are applied in one transaction where the store
+// takes that many: most of a replay's time goes into commits.
+const replayBatch = 256
+
+// ReplayLimits are bounds under which a scratch store takes a whole batch of
+// ordinary records.
+func ReplayLimits() store.Limits { return store.Limits{Ops: 1 << 16, Bytes: 64 << 20} }
+
+// recommit applies records, whose bytes are raw, in one transaction, or where
+// they are too much for one, in halves.
+func recommit(ctx context.Context, to store.Store, recs []*Record, raw [][]byte) error {
 	err := to.Update(ctx, func(tx store.Tx) error {
 		t := &tables{reader: Reader{tx: tx, seen: map[string]any{}}, w: tx}
-		for _, rec := range recs {
+		for i, rec := range recs {
 			t.now, t.steady = rec.At, rec.Steady
-			t.commit(rec)
+			t.append(rec, raw[i])
 		}
 		return t.err
 	})
 	if !errors.Is(err, store.ErrTooLarge) || len(recs) < 2 {
 		return err
 	}
-	for _, rec := range recs {
-		if err := recommit(ctx, to, []*Record{rec}); err != nil {
-			return err
-		}
+	half := len(recs) / 2
+	if err := recommit(ctx, to, recs[:half], raw); err != nil {
+		return err
 	}
-	return nil
+	return recommit(ctx, to, recs[half:], raw[half:])
 }

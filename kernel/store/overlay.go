@@ -41,8 +41,8 @@ type Overlay struct {
 	base   ReadTx
 	limits Limits
 	writes map[string][]byte // nil value: deleted
-	keys   []string          // the keys of writes; sorted when !dirty
-	dirty  bool
+	keys   []string          // the keys of writes
+	order  int               // how many keys from the first stand in order
 	dels   int
 	bytes  int
 	scans  int // depth of running scans
@@ -130,7 +130,6 @@ func (o *Overlay) write(key, value []byte) error {
 	k := string(key)
 	if !had {
 		o.keys = append(o.keys, k)
-		o.dirty = true
 	}
 	if had && old == nil {
 		o.dels--
@@ -151,10 +150,19 @@ func (o *Overlay) refuse(err error) error {
 	return err
 }
 
+// sorted puts the keys in order. A command scans after each few writes, so the
+// few that came since then are moved into their places instead of sorting all.
 func (o *Overlay) sorted() []string {
-	if o.dirty {
+	const few = 32
+	if len(o.keys)-o.order > few {
 		slices.Sort(o.keys)
-		o.dirty = false
+		o.order = len(o.keys)
+	}
+	for ; o.order < len(o.keys); o.order++ {
+		k := o.keys[o.order]
+		at, _ := slices.BinarySearch(o.keys[:o.order], k)
+		copy(o.keys[at+1:o.order+1], o.keys[at:o.order])
+		o.keys[at] = k
 	}
 	return o.keys
 }

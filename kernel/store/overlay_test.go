@@ -197,3 +197,34 @@ func TestOverlayKeepsItsOwnBytes(t *testing.T) {
 		t.Fatalf("the caller's later change of its slice shows: %q", got)
 	}
 }
+
+// What was written since the last scan is put in place by itself when it is
+// little and with everything when it is much: both give one order.
+func TestOverlayScansInOrderBetweenWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := store.NewOverlay(empty{}, store.Limits{})
+		want := map[string]bool{}
+		for range rapid.IntRange(1, 5).Draw(t, "scans") {
+			for _, k := range rapid.SliceOfN(rapid.StringMatching("[a-d]{1,4}"), 0, 80).Draw(t, "keys") {
+				want[k] = true
+				if err := o.Put([]byte(k), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var got []string
+			if err := o.Scan(store.Range{Limit: 1 << 20}, func(k, _ []byte) bool { got = append(got, string(k)); return true }); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.IsSorted(got) || len(got) != len(want) {
+				t.Fatalf("%d keys written, scanned %q", len(want), got)
+			}
+		}
+	})
+}
+
+// empty is a snapshot that holds nothing.
+type empty struct{}
+
+func (empty) Get([]byte) ([]byte, error)                           { return nil, nil }
+func (empty) Scan(store.Range, func(key, value []byte) bool) error { return nil }
+func (empty) Now() int64                                           { return 0 }

@@ -246,7 +246,7 @@ func (r *compacted) write(ctx context.Context, from, to string, by kernel.Actor)
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	scratch, err := bolt.Open(filepath.Join(dir, "tables.db"), bolt.Options{NoSync: true})
+	scratch, err := bolt.Open(filepath.Join(dir, "tables.db"), bolt.Options{NoSync: true, Limits: kernel.ReplayLimits()})
 	if err != nil {
 		return fileError(dir, err)
 	}

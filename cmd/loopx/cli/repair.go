@@ -96,7 +96,7 @@ func (r *repair) find(ctx context.Context, home client.Home) (err error) {
 		return kernel.AsError(err)
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	to, err := bolt.Open(filepath.Join(scratch, "replay.db"), bolt.Options{NoSync: true})
+	to, err := bolt.Open(filepath.Join(scratch, "replay.db"), bolt.Options{NoSync: true, Limits: kernel.ReplayLimits()})
 	if err != nil {
 		return fileError(scratch, err)
 	}

@@ -136,7 +136,7 @@ func verifyCopy(ctx context.Context, path, scratch string, progress io.Writer) (
 		return nil, err
 	}
 	fmt.Fprintf(progress, "replaying %s …\n", count(int(info.Records), "record", "records"))
-	to, err := bolt.Open(filepath.Join(scratch, "replay.db"), bolt.Options{NoSync: true})
+	to, err := bolt.Open(filepath.Join(scratch, "replay.db"), bolt.Options{NoSync: true, Limits: kernel.ReplayLimits()})
 	if err != nil {
 		return nil, fileError(scratch, err)
 	}
