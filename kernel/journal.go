@@ -87,18 +87,16 @@ func hashOf(raw []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// commit applies a record and appends it.
-func (t *tables) commit(rec *Record) {
-	raw, err := Marshal(rec)
-	t.fail(err)
-	t.append(rec, raw)
-}
-
-// append applies a record and appends it as the bytes it has: replayed records
-// keep theirs, and with them the hash that the next one names.
-func (t *tables) append(rec *Record, raw []byte) {
+// commit applies a record and appends it. A replayed record comes with the bytes
+// it has, raw, and keeps them, and with them the hash that the next one names.
+func (t *tables) commit(rec *Record, raw []byte) {
 	for i := range rec.Events {
 		t.apply(&rec.Events[i])
+	}
+	if raw == nil {
+		var err error
+		raw, err = Marshal(rec)
+		t.fail(err)
 	}
 	t.putRaw(raw, store.Key(tblJournal, store.U64(rec.Seq)))
 	t.put(Head{Seq: rec.Seq, Hash: hashOf(raw)}, tblHead)
@@ -202,7 +200,7 @@ func recommit(ctx context.Context, to store.Store, recs []*Record, raw [][]byte)
 		t := &tables{reader: Reader{tx: tx, seen: map[string]any{}}, w: tx}
 		for i, rec := range recs {
 			t.now, t.steady = rec.At, rec.Steady
-			t.append(rec, raw[i])
+			t.commit(rec, raw[i])
 		}
 		return t.err
 	})

@@ -208,7 +208,7 @@ func (k *Kernel) DoTx(tx store.Tx, cmd Command, opt Options) (_ Receipt, err err
 		rec.Receipt.ID, rec.Receipt.Seq = "", 0
 		return rec.Receipt, t.err
 	}
-	t.commit(rec)
+	t.commit(rec, nil)
 	t.putRaw(now.text(), store.Key(tblClock))
 	return rec.Receipt, t.err
 }
