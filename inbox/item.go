@@ -36,8 +36,8 @@ const (
 	tblReceipt  = "ik" // idempotency key -> receiptRow
 	tblOurs     = "ij" // connection, conversation, platform message -> item
 	tblTainted  = "ih" // goal, agent, message: a message that taints is leased
-	tblTold     = "iz" // person, gate -> times told
-	tblDay      = "iv" // person, when, gate -> Told
+	tblTold     = "iT" // person, gate -> times told
+	tblDay      = "iV" // person, when, gate -> Told
 	tblWriter   = "iu" // connection, conversation, root, user -> when: of threads the bot started
 )
 
