@@ -316,7 +316,7 @@ func (e *engine) remindOne(r *kernel.Reader, in *inbox.Tx, g *kernel.Gate) (bool
 				return false, err
 			}
 			for _, s := range e.spots(r, g) {
-				if _, err := in.AddCard(g, s); err != nil {
+				if _, err := in.AddCard(r, g, s); err != nil {
 					return false, err
 				}
 			}

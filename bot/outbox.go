@@ -12,13 +12,11 @@ import (
 
 	"loopx/adapters/chat"
 	"loopx/bot/attention"
-	"loopx/bot/cards"
 	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/boundary"
 	"loopx/kernel/store"
 	"loopx/kernel/store/failpoint"
-	"loopx/kernel/view"
 )
 
 // outbox writes what one connection owes: one item at a time, the newest state
@@ -268,14 +266,7 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 		if g == nil {
 			return d, nil
 		}
-		c := cards.GateCopy{Zone: o.zone}
-		if it.Confirm != nil {
-			c.Confirming = it.Confirm.Option
-		}
-		for _, b := range it.Buttons {
-			c.Actions = append(c.Actions, cards.Action{ID: b.ID, Step: b.Step, Option: b.Option})
-		}
-		card := cards.Gate(view.GateOf(r, g), c)
+		card := gateCard(r, it, g, o.zone)
 		if err := r.Err(); err != nil {
 			return nil, err
 		}

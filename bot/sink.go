@@ -137,7 +137,7 @@ func (s *sink) act(tx store.Tx, in *inbox.Tx, r *kernel.Reader, e chat.Event, v 
 			text, err := s.snooze(tx, r, out, actor)
 			return chat.Answer{Notice: text}, err
 		}
-		return chat.Answer{Notice: pressWords(out)}, nil
+		return chat.Answer{Notice: pressWords(languageOf(r, actor.ID), whoAnswers(r, out.Gate), out)}, nil
 	case routing.Link, routing.Burn:
 		text, err := s.link(tx, in, e, v)
 		if err != nil || text == "" {
@@ -211,58 +211,4 @@ func (s *sink) link(tx store.Tx, in *inbox.Tx, e chat.Event, v routing.Verdict) 
 		return "You are linked already.", nil
 	}
 	return "Almost done. The machine where loopx runs now shows your account: confirm it there (`loopx link confirm`). Decisions will come here.", nil
-}
-
-// pressWords is what only the person who pressed is told. A decision that was
-// just made says nothing here: the card itself shows it.
-func pressWords(o inbox.Outcome) string {
-	code := ""
-	if o.Gate != nil {
-		code = o.Gate.Code
-	}
-	switch o.Code {
-	case "answered", "confirm", "back":
-		return ""
-	case "voted":
-		return "Your answer to " + code + " counts. It is decided when others agree."
-	case "already":
-		if o.Gate.Answer == nil {
-			return "Your answer to " + code + " counts already. It is decided when others agree."
-		}
-		return "You decided " + code + " already: " + o.Gate.Answer.Label + ". Nothing was done twice."
-	case "decided":
-		return code + " was already decided by " + o.Gate.Answer.Name + ": " + o.Gate.Answer.Label + "."
-	case "withdrawn":
-		return code + " was taken back. There is nothing to decide."
-	case "expired":
-		return code + " has expired. Expiry grants nothing; the agent can ask again."
-	case "stale":
-		return "This card is out of date. The new one is below."
-	case "confirm_expired":
-		return "The first press is more than a minute old. Press again to start over."
-	case "wrong_person":
-		return "Somebody else pressed first. They confirm it, or it starts over in a minute."
-	case "denied":
-		return "You are linked, but " + code + " is not for you to answer."
-	case "bad_reason":
-		return "The reason was not accepted: it is too long or holds control characters. Nothing was decided."
-	case "not_linked":
-		if o.Owner != "" && o.Owner != "owner" {
-			return "I don't know you here yet. Ask " + o.Owner + " to add you. 我还不认识你，请让 " + o.Owner + " 添加你。"
-		}
-		return "I don't know you here yet. Ask the owner to add you. 我还不认识你，请让所有者添加你。"
-	case inbox.StepCancel, inbox.StepWithdraw, inbox.StepStop, inbox.StepSteer, inbox.StepQueue, inbox.StepStore, inbox.StepCorrect, inbox.StepTo:
-		return "" // the card shows it
-	case "not_yours":
-		return "Only who wrote the message, or an owner, can do that."
-	case "moved_on":
-		return "The message moved on meanwhile. The card shows how it is now."
-	case "no_live_turn":
-		return "The agent is in no turn now. The message stays in the queue."
-	case "queue_full":
-		return "Twenty messages wait in that queue already. Nothing was changed."
-	case "other_place":
-		return "This is a copy of a card. Press on the original."
-	}
-	return "This button is not supported any more."
 }

@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -248,49 +247,6 @@ func TestProjectOnce(t *testing.T) {
 	if n := len(d.items()); n != 1 {
 		t.Fatalf("%d cards for one gate in one place", n)
 	}
-}
-
-// Random presses by anybody with any button that ever was: at most one
-// decision, by an owner, and a naive oracle agrees on who may decide.
-func TestRandomPresses(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		kind := rapid.SampledFrom([]string{"direction", "publish"}).Draw(rt, "kind")
-		d := newDesk(rt, kind)
-		defer d.close()
-		seen := map[string]Button{}
-		for range rapid.IntRange(1, 25).Draw(rt, "presses") {
-			for _, b := range d.items()[0].Buttons {
-				seen[b.ID] = b
-			}
-			var ids []string
-			for id := range seen {
-				ids = append(ids, id)
-			}
-			slices.Sort(ids)
-			ids = append(ids, "forged")
-			actor := rapid.SampledFrom([]kernel.Actor{owner, observer, {}}).Draw(rt, "actor")
-			place := rapid.SampledFrom([]chat.Place{home, home, {Connection: "work", Conversation: "C9"}}).Draw(rt, "place")
-			id := ids[rapid.IntRange(0, len(ids)-1).Draw(rt, "button")]
-			d.now += int64(rapid.IntRange(0, 40_000).Draw(rt, "ms"))
-			before := d.answered()
-			item := d.items()[0]
-			b := seen[id]
-			may := actor.Kind == kernel.ByOwner && place == home && b.Gen == item.Gen && before == nil &&
-				(b.Step == StepConfirm && item.Confirm != nil && item.Confirm.Person == actor.ID && item.Confirm.Until >= d.now ||
-					b.Step == StepAnswer && (kind != "publish" || b.Option != "approve"))
-			code := d.press(id, place, actor, actor.Kind != "")
-			after := d.answered()
-			if (after != nil && before == nil) != may {
-				rt.Fatalf("press %+v by %s in %v: %s, decided %v, the oracle says %v", b, actor.ID, place, code, after, may)
-			}
-			if before != nil && (after == nil || *after != *before) {
-				rt.Fatalf("the decision changed from %+v to %+v", before, after)
-			}
-			if rapid.Bool().Draw(rt, "project") {
-				d.project()
-			}
-		}
-	})
 }
 
 // Marks outlive the longest redelivery and no longer.

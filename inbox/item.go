@@ -38,6 +38,7 @@ const (
 	tblTainted  = "ih" // goal, agent, message: a message that taints is leased
 	tblTold     = "iT" // person, gate -> times told
 	tblDay      = "iV" // person, when, gate -> Told
+	tblLapse    = "i1" // steady time, item: when its buttons change by themselves
 	tblWriter   = "iu" // connection, conversation, root, user -> when: of threads the bot started
 )
 
@@ -88,6 +89,10 @@ type Item struct {
 	Buttons []Button `json:"buttons,omitempty"`
 	// Confirm is set between the two presses of a protected answer.
 	Confirm *Confirm `json:"confirm,omitempty"`
+	// Page is the page of the whole that is shown, from 1; 0 is the card itself.
+	Page int `json:"page,omitempty"`
+	// Parked says that it was drawn since its gate was parked.
+	Parked bool `json:"parked,omitempty"`
 	// Plan is what a plan's card shows and its press does.
 	Plan *Plan `json:"plan,omitempty"`
 	// Person is whose private conversation a card is in, Copy that the person is
@@ -110,6 +115,8 @@ type Button struct {
 	Step   string `json:"step"` // answer, confirm, back
 	Option string `json:"option,omitempty"`
 	Digest string `json:"digest"` // of the gate as it was shown
+	// Grant is what an approval leaves; see kernel.AnswerGate.
+	Grant string `json:"grant,omitempty"`
 }
 
 // Steps of a button.
@@ -118,6 +125,11 @@ const (
 	StepConfirm = "confirm"
 	StepBack    = "back"
 	StepSnooze  = "snooze" // puts the question off; answers nothing
+
+	StepPage     = "page"      // shows the next page of the whole
+	StepChange   = "change"    // offers the other options of a decision
+	StepChangeTo = "change_to" // corrects a decision
+	StepDisown   = "disown"    // says that an answer was not theirs
 )
 
 // Confirm is a first press that waits for its second.
@@ -125,6 +137,16 @@ type Confirm struct {
 	Option string `json:"option"`
 	Person string `json:"person"`
 	Until  int64  `json:"until_steady"`
+	// Digest and Status are the gate's at the first press.
+	Digest string `json:"digest,omitempty"`
+	Status string `json:"status,omitempty"`
+	// Step is what is confirmed: empty for an answer, else disown or change.
+	Step string `json:"step,omitempty"`
+	// Reason came with the first press, Grant and GrantUntil (UTC ms) stand on its
+	// button.
+	Reason     string `json:"reason,omitempty"`
+	Grant      string `json:"grant,omitempty"`
+	GrantUntil int64  `json:"grant_until,omitempty"`
 }
 
 // Tx is the inbox's view of a transaction.

@@ -1,8 +1,6 @@
 package inbox
 
 import (
-	"errors"
-
 	"loopx/adapters/chat"
 	"loopx/kernel"
 	"loopx/kernel/store"
@@ -11,14 +9,19 @@ import (
 // Outcome of a press. Words for people are made from it by the bot; nothing
 // here is shown.
 type Outcome struct {
-	// Code: answered, voted (others must agree), already (this person, this
-	// option), confirm, back, or a refusal: not_linked, unknown_action, other_place, stale, expired, decided,
-	// withdrawn, denied, wrong_person, confirm_expired.
+	// Code: answered, changed, disowned, voted (others must agree), already (this
+	// person, this option), confirm, back, page, or a refusal: not_linked,
+	// unknown_action, other_place, stale, expired, decided, withdrawn, denied,
+	// wrong_person, confirm_expired, needs_text, bad_reason, grant_refused,
+	// change_late.
 	Code string
 	Gate *kernel.Gate
 	Item *Item
 	// Receipt of the decision.
 	Receipt kernel.Receipt
+	// Reads says that who was refused may read the goal, and so may be told who
+	// can answer and who has.
+	Reads bool
 	// Owner is the name of somebody who can add an unknown person.
 	Owner string
 }
@@ -82,9 +85,12 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 	// The right is read now, not when the card was sent.
 	if err := r.MayAnswer(g, actor); err != nil {
 		out.Code = "denied"
+		out.Reads = actor.Kind == kernel.ByOwner || actor.Kind == kernel.ByPerson && kernel.Includes(r.RoleOf(g.Goal, actor.ID), kernel.RoleObserver)
 		return out, r.Err()
 	}
 	switch {
+	case g.Status == kernel.GateAnswered && b.Gen == it.Gen && b.Digest == g.Digest && (b.after() || it.Confirm != nil):
+		return t.stepAfter(k, r, e, actor, b, out)
 	case g.Status == kernel.GateAnswered:
 		out.Code = "decided"
 		if g.Answer.Person == actor.ID && g.Answer.Option == b.Option && b.Step != StepBack {
@@ -104,62 +110,6 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 	return t.step(k, r, e, actor, b, out)
 }
 
-func (t *Tx) step(k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor kernel.Actor, b *Button, out Outcome) (Outcome, error) {
-	it, g := out.Item, out.Gate
-	switch {
-	case b.Step == StepSnooze:
-		out.Code = StepSnooze
-		return out, nil
-	case b.Step == StepBack:
-		out.Code, it.Confirm = "back", nil
-		return out, t.redraw(it, g)
-	case b.Step == StepConfirm:
-		c := it.Confirm
-		if c == nil || c.Option != b.Option || c.Until < r.Steady() {
-			out.Code, it.Confirm = "confirm_expired", nil
-			return out, t.redraw(it, g)
-		}
-		if c.Person != actor.ID {
-			out.Code = "wrong_person"
-			return out, nil
-		}
-	case g.Protected() && optionOutcome(g, b.Option) != kernel.Reject && optionOutcome(g, b.Option) != kernel.Cancel:
-		out.Code = "confirm"
-		it.Confirm = &Confirm{Option: b.Option, Person: actor.ID, Until: r.Steady() + confirmMS}
-		return out, t.redraw(it, g)
-	}
-	rec, err := k.DoTx(t.tx, &kernel.AnswerGate{Goal: g.Goal, Gate: g.ID, Option: b.Option, Reason: e.Press.Values["reason"], Digest: b.Digest}, kernel.Options{By: actor})
-	if err != nil {
-		if ke, ok := errors.AsType[*kernel.Error](err); ok && ke.Class == kernel.Invalid {
-			out.Code = "bad_reason"
-			return out, nil
-		}
-		return out, err
-	}
-	out.Code, out.Receipt, it.Confirm = "answered", rec, nil
-	if err := t.put(it, tblItem, it.ID); err != nil {
-		return out, err
-	}
-	after := r.Gate(g.Goal, g.ID) // read again through the same transaction
-	if after == nil {
-		return out, r.Err()
-	}
-	out.Gate = after
-	if after.Status == kernel.GateOpen { // one of several who must agree
-		out.Code = "voted"
-		if !rec.Changed {
-			out.Code = "already"
-		}
-		if b.Step == StepConfirm {
-			return out, t.redraw(it, after)
-		}
-		return out, t.want(it) // its buttons still ask the same of the others
-	}
-	// The copies are made dirty here and not first by the projector: the person
-	// who pressed is looking at one.
-	return out, t.show(after, nil)
-}
-
 func optionOutcome(g *kernel.Gate, id string) string {
 	for _, o := range g.Options {
 		if o.ID == id {
@@ -169,43 +119,9 @@ func optionOutcome(g *kernel.Gate, id string) string {
 	return ""
 }
 
-// redraw gives an item the buttons that fit its gate now and marks it dirty.
-// Buttons of earlier generations stay known, as stale ones.
-func (t *Tx) redraw(it *Item, g *kernel.Gate) error {
-	it.Gen++
-	it.Buttons = nil
-	add := func(step, option string) error {
-		b := Button{ID: opaque("x"), Item: it.ID, Gen: it.Gen, Step: step, Option: option, Digest: g.Digest}
-		it.Buttons = append(it.Buttons, b)
-		return t.put(b, tblAction, b.ID)
-	}
-	switch {
-	case g.Status != kernel.GateOpen || g.Expired(t.now):
-	case it.Confirm != nil:
-		if err := add(StepConfirm, it.Confirm.Option); err != nil {
-			return err
-		}
-		if err := add(StepBack, ""); err != nil {
-			return err
-		}
-	default:
-		for _, o := range g.Options {
-			if err := add(StepAnswer, o.ID); err != nil {
-				return err
-			}
-		}
-		if it.Person != "" { // a private card can be put off
-			if err := add(StepSnooze, ""); err != nil {
-				return err
-			}
-		}
-	}
-	return t.want(it)
-}
-
 // AddCard makes a copy of a gate's card in a place, unless there is one, and
 // returns whether it did.
-func (t *Tx) AddCard(g *kernel.Gate, s Spot) (bool, error) {
+func (t *Tx) AddCard(r *kernel.Reader, g *kernel.Gate, s Spot) (bool, error) {
 	key := cardKey(g, s.Place)
 	id := "c" + key
 	old, err := Load(t.tx, id)
@@ -216,7 +132,7 @@ func (t *Tx) AddCard(g *kernel.Gate, s Spot) (bool, error) {
 	if err := t.tx.Put(store.Key(tblSubject, g.Goal, g.ID, it.ID), nil); err != nil {
 		return false, err
 	}
-	return true, t.redraw(it, g)
+	return true, t.redraw(r, it, g)
 }
 
 // AddText owes one message to a place. The key is derived from its meaning: the

@@ -53,7 +53,7 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 		if now == nil {
 			continue
 		}
-		if err := t.show(now, places(r, now)); err != nil {
+		if err := t.show(r, now, places(r, now)); err != nil {
 			return false, err
 		}
 	}
@@ -189,23 +189,22 @@ func copiesOf(tx store.ReadTx, g *kernel.Gate) ([]*Item, error) {
 
 // show brings every copy of a gate up to date and adds missing ones while the
 // gate can be answered.
-func (t *Tx) show(g *kernel.Gate, places []Spot) error {
+func (t *Tx) show(r *kernel.Reader, g *kernel.Gate, places []Spot) error {
 	copies, err := t.copies(g)
 	if err != nil {
 		return err
 	}
 	for _, it := range copies {
-		if g.Status != kernel.GateOpen {
-			it.Confirm = nil
+		if c := it.Confirm; c != nil && (c.Digest != g.Digest || c.Status != g.Status) {
+			it.Confirm = nil // what it was about is not what stands
 		}
-		fits := len(it.Buttons) == 0 // nothing to take away, only words to change
-		if g.Status == kernel.GateOpen {
-			fits = len(it.Buttons) > 0 && it.Buttons[0].Digest == g.Digest // they still ask the same
+		if g.Status != kernel.GateOpen || len(it.Buttons) > 0 && it.Buttons[0].Digest != g.Digest {
+			it.Page = 0
 		}
-		if fits {
+		if t.fits(r, it, g) {
 			err = t.want(it)
 		} else {
-			err = t.redraw(it, g)
+			err = t.redraw(r, it, g)
 		}
 		if err != nil {
 			return err
@@ -215,7 +214,7 @@ func (t *Tx) show(g *kernel.Gate, places []Spot) error {
 		return nil
 	}
 	for _, p := range places {
-		if _, err := t.AddCard(g, p); err != nil {
+		if _, err := t.AddCard(r, g, p); err != nil {
 			return err
 		}
 	}
@@ -223,7 +222,7 @@ func (t *Tx) show(g *kernel.Gate, places []Spot) error {
 }
 
 // Expire redraws the cards of gates whose date has passed since they were
-// drawn, and takes back confirm steps nobody finished.
+// drawn, and takes back steps nobody finished and buttons whose time is over.
 func (t *Tx) Expire(k *kernel.Kernel) error {
 	r, err := k.ReaderOf(t.tx)
 	if err != nil {
@@ -235,14 +234,13 @@ func (t *Tx) Expire(k *kernel.Kernel) error {
 			return err
 		}
 		for _, it := range copies {
-			late := it.Confirm != nil && it.Confirm.Until < r.Steady()
-			if late || g.Expired(t.now) && len(it.Buttons) > 0 {
-				it.Confirm = nil
-				if err := t.redraw(it, g); err != nil {
-					return err
-				}
+			if err := t.lapsed(r, it, g); err != nil {
+				return err
 			}
 		}
+	}
+	if err := t.lapse(r); err != nil {
+		return err
 	}
 	return r.Err()
 }

@@ -56,6 +56,9 @@ func TestPlainLanguage(t *testing.T) {
 				t.Errorf("%s says %q:\n%s", s.Name, word, text)
 			}
 		}
+		if strings.HasPrefix(s.Name, "gate-change") || strings.HasPrefix(s.Name, "gate-not-me") || strings.HasPrefix(s.Name, "gate-changeable") {
+			continue // what can be taken back says so with a button
+		}
 		live := s.Card.State == chat.CardOpen || s.Card.State == chat.CardConfirming
 		if live != (len(s.Card.Buttons) > 0) {
 			t.Errorf("%s is %s and has %d buttons", s.Name, s.Card.State, len(s.Card.Buttons))

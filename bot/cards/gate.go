@@ -12,16 +12,27 @@ import (
 // Action is a live button of one copy of a card.
 type Action struct {
 	ID     string // opaque
-	Step   string // answer, confirm, back
+	Step   string // as the inbox names it: answer, confirm, back, snooze, page, change, change_to, disown
 	Option string
+	Grant  string // what an approval leaves: empty, action or goal
 }
 
 // GateCopy is what differs between the copies of one gate's card.
 type GateCopy struct {
 	Actions []Action
-	// Confirming is the option of a first press that waits for its second.
-	Confirming string
-	Zone       *time.Location
+	// Confirming is the option of a first press that waits for its second, Step
+	// what else is confirmed (disown) or chosen (change).
+	Confirming, Step string
+	// GrantUntil is the end of the approval that is confirmed, UTC ms.
+	GrantUntil int64
+	// Pages is the whole where a card shows only a part, Page the one that is
+	// shown, from 1; 0 is the card itself.
+	Pages []string
+	Page  int
+	// Lookalike is a word that looks like another one; with it nothing can be
+	// approved.
+	Lookalike string
+	Zone      *time.Location
 }
 
 // Gate draws a gate. The same view and copy give the same card: nothing in it
@@ -37,6 +48,10 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 	switch {
 	case g.Status == kernel.GateAnswered:
 		decided(&card, g, w, at)
+		if c.Step == "disown" {
+			card.Facts = append(card.Facts, w.disownNote)
+		}
+		press(&card, g, c, w)
 		card.Footer = strings.Join(foot, " · ")
 		return card
 	case g.Status == "expired":
@@ -49,15 +64,20 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 		return card
 	}
 	if g.Why != "" {
-		card.Quotes = []chat.Quote{{From: g.AskedBy, Text: g.Why}}
+		card.Quotes = []chat.Quote{{From: g.AskedBy, Text: shorten(g.Why, whyShown)}}
 	}
 	for _, o := range g.Options {
-		card.Options = append(card.Options, chat.Option{Label: o.Label, Consequence: o.Consequence, Mark: w.mark(o.Outcome)})
+		card.Options = append(card.Options, chat.Option{Label: o.Label, Consequence: shorten(o.Consequence, consequenceShown), Mark: w.mark(o.Outcome)})
 	}
 	card.Facts = append(card.Facts, blocks(g, w))
-	if g.Who.Quorum > 1 {
-		card.Facts = append(card.Facts, sprintf(w.votes, g.Who.Words(), g.Agree, g.Who.Quorum))
+	who := strings.Join(g.Asks, w.or)
+	switch {
+	case g.Who.Quorum > 1 && who != "":
+		card.Facts = append(card.Facts, sprintf(w.votes, strings.Join(g.Asks, ", "), g.Agree, g.Who.Quorum))
+	case who != "":
+		card.Facts = append(card.Facts, sprintf(w.who, who))
 	}
+	card.Facts = append(card.Facts, doubts(g, c, w)...)
 	if g.Tainted {
 		card.Facts = append(card.Facts, w.tainted)
 	}
@@ -66,7 +86,7 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 	}
 	card.Facts = append(card.Facts, before(g, w, at)...)
 	if g.Fallback != "" {
-		card.Facts = append(card.Facts, g.Fallback)
+		card.Facts = append(card.Facts, shorten(g.Fallback, whyShown))
 	}
 	for i, e := range g.Evidence {
 		if i == evidenceShown {
@@ -89,42 +109,24 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 	if g.Protected {
 		foot = append(foot, w.protected)
 	}
-	card.Footer = strings.Join(append(foot, g.Enforced), " · ")
-	if c.Confirming != "" {
+	card.Footer = strings.Join(append(foot, w.enforced(g.Enforced)), " · ")
+	switch {
+	case c.Step == "disown":
 		card.State, card.Title = chat.CardConfirming, g.GoalTitle+" · "+w.confirmTitle
+		card.Facts = append(card.Facts, w.disownNote)
+	case c.Confirming != "":
+		card.State, card.Title = chat.CardConfirming, g.GoalTitle+" · "+w.confirmTitle
+	case c.Page > 0 && c.Page <= len(c.Pages):
+		card.Options, card.Evidence = nil, nil
+		card.Quotes = []chat.Quote{{From: g.AskedBy, Text: c.Pages[c.Page-1]}}
+		card.Footer = sprintf("%d/%d", c.Page, len(c.Pages)) + " · " + card.Footer
 	}
-	for _, a := range c.Actions {
-		card.Buttons = append(card.Buttons, button(g, a, w))
-	}
+	press(&card, g, c, w)
 	return card
 }
 
 // evidenceShown is how many pieces a card shows; the rest is behind details.
 const evidenceShown = 3
-
-func button(g view.Gate, a Action, w words) chat.Button {
-	label, outcome := "", ""
-	for _, o := range g.Options {
-		if o.ID == a.Option {
-			label, outcome = o.Label, o.Outcome
-		}
-	}
-	b := chat.Button{ID: a.ID, Label: label}
-	switch {
-	case a.Step == "back":
-		b.Label = w.back
-	case a.Step == "snooze":
-		b.Label = w.snooze
-	case a.Step == "confirm":
-		b.Label = sprintf(w.confirm, label)
-		if g.Kind == "destructive" {
-			b.Style = chat.ButtonDanger
-		}
-	case g.Protected && outcome != kernel.Reject && outcome != kernel.Cancel:
-		b.Label += "…" // one more step
-	}
-	return b
-}
 
 func blocks(g view.Gate, w words) string {
 	var s string

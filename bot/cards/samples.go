@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"loopx/adapters/chat"
@@ -25,7 +26,7 @@ func Samples() []Sample {
 	base := view.Gate{
 		ID: "gate_sample00", Code: "G-7", Goal: "site", GoalTitle: "Homepage release", Language: "en",
 		Question: "Publish the new pricing page?", Why: "Checks pass, the copy was reviewed by Ana, and the old page still shows last year's prices.",
-		AskedBy: "builder", Kind: "direction", Severity: 0, Status: kernel.GateOpen, Enforced: "advisory", Asked: at, AsOf: at,
+		Asks: []string{"Wei"}, AskedBy: "builder", Kind: "direction", Severity: 0, Status: kernel.GateOpen, Enforced: "advisory", Asked: at, AsOf: at,
 		Options: []view.Option{
 			{ID: "publish", Label: "Publish", Consequence: "goes live at once on www.example.com", Outcome: kernel.Approve},
 			{ID: "hold", Label: "Hold", Consequence: "stays in draft", Outcome: kernel.Reject},
@@ -48,16 +49,49 @@ func Samples() []Sample {
 	expired.Status, expired.Expires = "expired", at+60*minute
 	withdrawn := base
 	withdrawn.Status = kernel.GateWithdrawn
-	zh := base
-	zh.Language, zh.GoalTitle, zh.Question = "zh", "主页发布", "发布新的价格页面？"
-	zhDecided := taken
-	zhDecided.Language, zhDecided.GoalTitle, zhDecided.Question = "zh", "主页发布", "发布新的价格页面？"
-	return []Sample{
-		{"gate-open", Gate(base, open)}, {"gate-protected", Gate(protected, open)}, {"gate-confirming", Gate(protected, confirming)},
-		{"gate-nobody-running", Gate(decided, GateCopy{})}, {"gate-taken", Gate(taken, GateCopy{})}, {"gate-rejected", Gate(held, GateCopy{})},
-		{"gate-expired", Gate(expired, GateCopy{})}, {"gate-withdrawn", Gate(withdrawn, GateCopy{})},
-		{"gate-open-zh", Gate(zh, open)}, {"gate-taken-zh", Gate(zhDecided, GateCopy{})},
+	scoped := base
+	scoped.Scope, scoped.Question = "resource:goal:printer", "Use the printer for the flyers?"
+	scopes := GateCopy{Actions: []Action{{ID: "x1", Step: "answer", Option: "publish", Grant: "action"}, {ID: "x2", Step: "answer", Option: "publish", Grant: "goal"}, {ID: "x3", Step: "answer", Option: "hold"}, {ID: "x4", Step: "snooze"}}}
+	granting := GateCopy{Confirming: "publish", GrantUntil: at + 30*24*60*minute, Actions: []Action{{ID: "x5", Step: "confirm", Option: "publish", Grant: "goal"}, {ID: "x6", Step: "back"}}}
+	own := base
+	own.Question, own.Options = "What do we charge?", []view.Option{{ID: "say", Label: "Answer", Outcome: kernel.Answer}, {ID: "no", Label: "Not yet", Outcome: kernel.Reject}}
+	words := GateCopy{Actions: []Action{{ID: "x1", Step: "answer", Option: "say"}, {ID: "x2", Step: "answer", Option: "no"}}}
+	long := base
+	long.Kind, long.Protected, long.Why = "permission", true, strings.Repeat("The old importer is replaced by ./import.sh, which reads every page. ", 30)
+	pages := []string{"Publish the new pricing page?\n▸ Publish: goes live at once on www.example.com", strings.Repeat("The old importer is replaced by ./import.sh, which reads every page. ", 3)}
+	front := GateCopy{Pages: pages, Actions: []Action{{ID: "x2", Step: "answer", Option: "hold"}, {ID: "x3", Step: "page"}}}
+	last := GateCopy{Pages: pages, Page: 2, Actions: []Action{{ID: "x1", Step: "answer", Option: "publish"}, {ID: "x2", Step: "answer", Option: "hold"}, {ID: "x3", Step: "page"}}}
+	pending := protected
+	pending.Pending = &kernel.GateAnswer{Option: "publish", Label: "Publish", Outcome: kernel.Approve, Person: "owner", Name: "Wei", Surface: "cli", Process: "loopx", Terminal: "pts/3", At: at + minute}
+	waits := GateCopy{Actions: []Action{{ID: "x1", Step: "answer", Option: "publish"}, {ID: "x2", Step: "answer", Option: "hold"}, {ID: "x3", Step: "disown"}}}
+	parked := base
+	parked.OnTimeout, parked.Expires, parked.Parked = "park", at+60*minute, true
+	twin := GateCopy{Lookalike: "pricing", Actions: []Action{{ID: "x2", Step: "answer", Option: "hold"}}}
+	changeable := GateCopy{Actions: []Action{{ID: "x1", Step: "change"}}}
+	changing := GateCopy{Step: "change", Actions: []Action{{ID: "x1", Step: "change_to", Option: "hold"}, {ID: "x2", Step: "back"}}}
+	corrected := held
+	corrected.Past = []kernel.PastAnswer{{Answer: *decided.Answer, Why: "changed", At: at + 4*minute, Taken: taken.Taken}}
+	notMe := GateCopy{Step: "disown", Actions: []Action{{ID: "x1", Step: "confirm"}, {ID: "x2", Step: "back"}}}
+	votes := base
+	votes.Who, votes.Agree, votes.Asks = kernel.Asked{Quorum: 2}, 1, []string{"Wei", "Ana"}
+	zhOf := func(g view.Gate) view.Gate {
+		g.Language, g.GoalTitle, g.Question = "zh", "主页发布", "发布新的价格页面？"
+		return g
 	}
+	var out []Sample
+	for _, s := range []struct {
+		name string
+		gate view.Gate
+		copy GateCopy
+	}{
+		{"gate-open", base, open}, {"gate-protected", protected, open}, {"gate-confirming", protected, confirming}, {"gate-scope", scoped, scopes}, {"gate-scope-confirming", scoped, granting},
+		{"gate-own-words", own, words}, {"gate-long", long, front}, {"gate-long-last-page", long, last}, {"gate-pending", pending, waits}, {"gate-parked", parked, open}, {"gate-lookalike", base, twin}, {"gate-votes", votes, open},
+		{"gate-nobody-running", decided, GateCopy{}}, {"gate-taken", taken, GateCopy{}}, {"gate-rejected", held, GateCopy{}}, {"gate-changeable", decided, changeable}, {"gate-change", decided, changing},
+		{"gate-corrected", corrected, GateCopy{}}, {"gate-not-me", held, notMe}, {"gate-expired", expired, GateCopy{}}, {"gate-withdrawn", withdrawn, GateCopy{}},
+	} {
+		out = append(out, Sample{s.name, Gate(s.gate, s.copy)}, Sample{s.name + "-zh", Gate(zhOf(s.gate), s.copy)})
+	}
+	return out
 }
 
 // Run is `loopx-bot cards`: it prints every sample as text or JSON.

@@ -18,7 +18,12 @@ type words struct {
 	confirmTitle, confirm, back, protected  string
 	expiredNote, withdrawnNote, reason, via string
 	votes, was, parked, pending, tainted    string
-	snooze                                  string
+	snooze, change, notMe, disownNote       string
+	showAll, nextPage, firstPage, readFirst string
+	forGoal, forGoalUntil, forAction        string
+	reasonLabel, answerLabel, eitherLabel   string
+	who, or, lookalike, unpinned            string
+	byHost, byHook, advisory                string
 }
 
 func wordsOf(lang string) words {
@@ -33,6 +38,11 @@ func wordsOf(lang string) words {
 			expiredNote: "没有人在截止前回答。超时不代表同意。", withdrawnNote: "提问者已撤回。它阻塞的任务仍被阻塞。", reason: "理由：%s", via: "通过 %s",
 			votes: "%s：%d / %d 人一致", was: "此前：%s（%s，%s），不再有效", parked: "已过 %s，不再提醒，仍可回答",
 			pending: "%s 在终端回答了“%s”（%s），等待按键确认", tainted: "提问的这一轮含有外部文字", snooze: "稍后",
+			change: "修改", notMe: "不是我", disownNote: "若不是你的回答：目标停止，问题重新提出，终端上的所有者凭证作废换新。",
+			showAll: "查看全部", nextPage: "下一页 %d/%d", firstPage: "回到卡片", readFirst: "内容未完，读到最后一页才能同意",
+			forGoal: "%s（整个目标）", forGoalUntil: "%s，对整个目标有效至 %s", forAction: "%s（仅此次）",
+			reasonLabel: "理由（可不填）", answerLabel: "你的回答", eitherLabel: "你的回答，或拒绝的理由",
+			who: "可由 %s 决定", or: " 或 ", lookalike: "“%s” 混用了不同文字的字母，看起来像另一个词，因此不能同意", byHost: "由宿主强制", byHook: "由钩子强制", advisory: "仅建议", unpinned: "内容未固定：运行的文件之后可能改变",
 		}
 	}
 	return words{
@@ -45,6 +55,11 @@ func wordsOf(lang string) words {
 		expiredNote: "Nobody answered in time. Expiry grants nothing.", withdrawnNote: "The asker took it back. What it blocked stays blocked.", reason: "Reason: %s", via: "via %s",
 		votes: "Asks %s: %d of %d agree", was: "Before: %s by %s, %s; it holds no longer", parked: "parked since %s, it can still be answered",
 		pending: "%s answered %s at a terminal (%s): it waits for a press", tainted: "Asked in a turn that carries words of others", snooze: "Snooze",
+		change: "Change", notMe: "Not me", disownNote: "If this was not you: the goal stops, the question is asked again, and the owner's proof at the terminal is to be renewed.",
+		showAll: "Show all", nextPage: "Next %d/%d", firstPage: "Back to the card", readFirst: "There is more: it can be approved on the last page",
+		forGoal: "%s for this goal", forGoalUntil: "%s, for this goal until %s", forAction: "%s this time",
+		reasonLabel: "Reason (may be left empty)", answerLabel: "Your answer", eitherLabel: "Your answer, or why not",
+		who: "%s can answer", or: " or ", lookalike: "“%s” mixes letters of two alphabets and looks like another word, so it cannot be approved", byHost: "by host", byHook: "by hook", advisory: "advisory", unpinned: "contents not fixed: a file it runs may change afterwards",
 	}
 }
 
@@ -59,6 +74,17 @@ func (w words) mark(outcome string) string {
 		return w.cancels
 	}
 	return w.answers
+}
+
+// enforced says who holds an agent to a decision.
+func (w words) enforced(by string) string {
+	switch by {
+	case "by host":
+		return w.byHost
+	case "by hook":
+		return w.byHook
+	}
+	return w.advisory
 }
 
 // clock writes a time of day, with the date when it is another day.

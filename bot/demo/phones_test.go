@@ -62,7 +62,7 @@ func TestPhones(t *testing.T) {
 	b.shot("phones-open")
 	b.pressOn("discord", hall, "Book it")
 	for _, p := range all {
-		b.until("the decision on "+p, card(p, hall, `m.innerText.includes('decided by Wei') && !m.querySelector('button')`))
+		b.until("the decision on "+p, card(p, hall, `m.innerText.includes('decided by Wei') && [...m.querySelectorAll('button')].every(x => x.innerText === 'Change')`))
 	}
 	b.pressOn("lark", website, "Publish…")
 	b.until("the second step on lark", card("lark", website, `[...m.querySelectorAll('button')].some(x => x.innerText.startsWith('Confirm'))`))
@@ -70,7 +70,7 @@ func TestPhones(t *testing.T) {
 	b.pressOn("slack", website, "Publish…")
 	b.pressOn("slack", website, "Confirm: Publish")
 	for _, p := range all {
-		b.until("the protected decision on "+p, card(p, website, `m.innerText.includes('decided by Wei') && !m.querySelector('button')`))
+		b.until("the protected decision on "+p, card(p, website, `m.innerText.includes('decided by Wei') && [...m.querySelectorAll('button')].every(x => x.innerText === 'Change')`))
 	}
 	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](on("slack", `(p.querySelector('.say input').value = 'status', p.querySelector('.say button').click(), true)`))); err != nil {
 		t.Fatal(err)

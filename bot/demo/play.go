@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -220,7 +221,7 @@ func (p *player) duplicate(ctx context.Context) error {
 		return err
 	}
 	p.say("owner      Wei presses “Book it” on the phone; the platform delivers it twice")
-	if _, err := p.card(ctx, "hall", func(m slacksim.Message) bool { return len(m.Buttons()) == 0 }); err != nil {
+	if _, err := p.card(ctx, "hall", settled); err != nil {
 		return err
 	}
 	after, err := p.blocked(ctx)
@@ -306,7 +307,7 @@ func (p *player) confirm(ctx context.Context) error {
 		return err
 	}
 	p.say("owner      Wei confirms “Publish”")
-	if _, err := p.card(ctx, "website", func(m slacksim.Message) bool { return len(m.Buttons()) == 0 }); err != nil {
+	if _, err := p.card(ctx, "website", settled); err != nil {
 		return err
 	}
 	after, err := p.blocked(ctx)
@@ -423,4 +424,10 @@ func (p *player) until(ctx context.Context, what string, cond func() bool) error
 		}
 	}
 	return nil
+}
+
+// settled says that a card's decision was made: all that is left is to take it
+// back.
+func settled(m slacksim.Message) bool {
+	return !slices.ContainsFunc(m.Buttons(), func(b slacksim.Button) bool { return b.Label != "Change" && b.Label != "Not me…" })
 }
