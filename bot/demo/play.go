@@ -244,7 +244,7 @@ func (p *player) crash(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	old := card.Buttons()[1]
+	old := card.Buttons()[0]
 	if _, err := p.sim.PressButton(wei, card.Channel, card.TS, "Publish…"); err != nil {
 		return err
 	}
