@@ -24,7 +24,7 @@ func (l *lobby) gateIn(where, question, kind string) (id string) {
 	err := l.st.Update(l.t.Context(), func(tx store.Tx) error {
 		r, err := l.k.ReaderOf(tx)
 		if err == nil {
-			_, err = inbox.Over(tx).AddCard(r.Gate("site", id), inbox.Spot{Place: chat.Place{Connection: "work", Conversation: where}})
+			_, err = inbox.Over(tx).AddCard(r, r.Gate("site", id), inbox.Spot{Place: chat.Place{Connection: "work", Conversation: where}})
 		}
 		return err
 	})
