@@ -20,7 +20,7 @@ func (b *Button) after() bool {
 
 // buttonsOf are the buttons that fit a gate as it is now on one of its copies,
 // without their ids.
-func (t *Tx) buttonsOf(r *kernel.Reader, it *Item, g *kernel.Gate) []Button {
+func buttonsOf(t *Tx, r *kernel.Reader, it *Item, g *kernel.Gate) []Button {
 	var out []Button
 	add := func(step, option string) *Button {
 		out = append(out, Button{Item: it.ID, Step: step, Option: option, Digest: g.Digest})
@@ -46,7 +46,7 @@ func (t *Tx) buttonsOf(r *kernel.Reader, it *Item, g *kernel.Gate) []Button {
 			add(StepDisown, "")
 		}
 	case g.Status == kernel.GateOpen && !g.Expired(t.now):
-		t.answers(r, it, g, add)
+		answerButtons(t, r, it, g, add)
 	}
 	return out
 }
@@ -54,7 +54,7 @@ func (t *Tx) buttonsOf(r *kernel.Reader, it *Item, g *kernel.Gate) []Button {
 // surfaceCLI is the surface of answers that no press made.
 const surfaceCLI = "cli"
 
-func (t *Tx) answers(r *kernel.Reader, it *Item, g *kernel.Gate, add func(step, option string) *Button) {
+func answerButtons(t *Tx, r *kernel.Reader, it *Item, g *kernel.Gate, add func(step, option string) *Button) {
 	whole := len(Pages(r, g))
 	seen := whole == 0 || it.Page == whole
 	for _, o := range g.Options {
@@ -144,9 +144,9 @@ func FreeAnswer(options []kernel.Option, id string) bool {
 	return n == 1 && found
 }
 
-// fits says whether an item's live buttons are the ones it should have.
-func (t *Tx) fits(r *kernel.Reader, it *Item, g *kernel.Gate) bool {
-	return slices.EqualFunc(it.Buttons, t.buttonsOf(r, it, g), func(a, b Button) bool {
+// buttonsFit says whether an item's live buttons are the ones it should have.
+func buttonsFit(t *Tx, r *kernel.Reader, it *Item, g *kernel.Gate) bool {
+	return slices.EqualFunc(it.Buttons, buttonsOf(t, r, it, g), func(a, b Button) bool {
 		a.ID, a.Gen = "", 0
 		return a == b
 	})
@@ -154,9 +154,9 @@ func (t *Tx) fits(r *kernel.Reader, it *Item, g *kernel.Gate) bool {
 
 // redraw gives an item the buttons that fit its gate now and marks it dirty.
 // Buttons of earlier generations stay known, as stale ones.
-func (t *Tx) redraw(r *kernel.Reader, it *Item, g *kernel.Gate) error {
+func redraw(t *Tx, r *kernel.Reader, it *Item, g *kernel.Gate) error {
 	it.Gen++
-	it.Buttons = t.buttonsOf(r, it, g)
+	it.Buttons = buttonsOf(t, r, it, g)
 	for i := range it.Buttons {
 		b := &it.Buttons[i]
 		b.ID, b.Gen = opaque("x"), it.Gen
@@ -182,13 +182,13 @@ func (t *Tx) redraw(r *kernel.Reader, it *Item, g *kernel.Gate) error {
 }
 
 // lapsed takes back what time has ended of an item.
-func (t *Tx) lapsed(r *kernel.Reader, it *Item, g *kernel.Gate) error {
+func lapsed(t *Tx, r *kernel.Reader, it *Item, g *kernel.Gate) error {
 	late := it.Confirm != nil && it.Confirm.Until < r.Steady()
 	if late {
 		it.Confirm = nil
 	}
-	if late || !t.fits(r, it, g) {
-		return t.redraw(r, it, g)
+	if late || !buttonsFit(t, r, it, g) {
+		return redraw(t, r, it, g)
 	}
 	if parked := g.Parked(t.now); parked != it.Parked {
 		it.Parked = parked
@@ -201,7 +201,7 @@ func (t *Tx) lapsed(r *kernel.Reader, it *Item, g *kernel.Gate) error {
 const lapseMost = 100
 
 // lapse takes back the buttons on decided cards whose time is over.
-func (t *Tx) lapse(r *kernel.Reader) error {
+func lapse(t *Tx, r *kernel.Reader) error {
 	edge := string(store.Key(tblLapse, store.I64(r.Steady())))
 	var due [][]byte
 	err := t.tx.Scan(store.Under(lapseMost, tblLapse), func(k, _ []byte) bool {
@@ -218,7 +218,7 @@ func (t *Tx) lapse(r *kernel.Reader) error {
 		var it *Item
 		if it, err = Load(t.tx, store.LastPart(k)); err == nil && it != nil && (it.Due != 0 || it.Message != "") { // else it was settled before anybody was told
 			if g := r.Gate(it.Goal, it.Gate); g != nil {
-				err = t.lapsed(r, it, g)
+				err = lapsed(t, r, it, g)
 			}
 		}
 		err = firstErr(err, t.tx.Delete(k))

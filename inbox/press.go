@@ -90,7 +90,7 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 	}
 	switch {
 	case g.Status == kernel.GateAnswered && b.Gen == it.Gen && b.Digest == g.Digest && (b.after() || it.Confirm != nil):
-		return t.stepAfter(k, r, e, actor, b, out)
+		return stepDecided(t, k, r, e, actor, b, out)
 	case g.Status == kernel.GateAnswered:
 		out.Code = "decided"
 		if g.Answer.Person == actor.ID && g.Answer.Option == b.Option && b.Step != StepBack {
@@ -107,7 +107,7 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 		out.Code = "stale"
 		return out, t.want(it)
 	}
-	return t.step(k, r, e, actor, b, out)
+	return stepOpen(t, k, r, e, actor, b, out)
 }
 
 func optionOutcome(g *kernel.Gate, id string) string {
@@ -132,7 +132,7 @@ func (t *Tx) AddCard(r *kernel.Reader, g *kernel.Gate, s Spot) (bool, error) {
 	if err := t.tx.Put(store.Key(tblSubject, g.Goal, g.ID, it.ID), nil); err != nil {
 		return false, err
 	}
-	return true, t.redraw(r, it, g)
+	return true, redraw(t, r, it, g)
 }
 
 // AddText owes one message to a place. The key is derived from its meaning: the

@@ -201,10 +201,10 @@ func (t *Tx) show(r *kernel.Reader, g *kernel.Gate, places []Spot) error {
 		if g.Status != kernel.GateOpen || len(it.Buttons) > 0 && it.Buttons[0].Digest != g.Digest {
 			it.Page = 0
 		}
-		if t.fits(r, it, g) {
+		if buttonsFit(t, r, it, g) {
 			err = t.want(it)
 		} else {
-			err = t.redraw(r, it, g)
+			err = redraw(t, r, it, g)
 		}
 		if err != nil {
 			return err
@@ -234,12 +234,12 @@ func (t *Tx) Expire(k *kernel.Kernel) error {
 			return err
 		}
 		for _, it := range copies {
-			if err := t.lapsed(r, it, g); err != nil {
+			if err := lapsed(t, r, it, g); err != nil {
 				return err
 			}
 		}
 	}
-	if err := t.lapse(r); err != nil {
+	if err := lapse(t, r); err != nil {
 		return err
 	}
 	return r.Err()

@@ -11,8 +11,8 @@ import (
 // grantMS is how long an approval for a goal stands, 30 days.
 const grantMS = 30 * 24 * 3600_000
 
-// step is a press on an open gate by somebody who may answer it.
-func (t *Tx) step(k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor kernel.Actor, b *Button, out Outcome) (Outcome, error) {
+// stepOpen is a press on an open gate by somebody who may answer it.
+func stepOpen(t *Tx, k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor kernel.Actor, b *Button, out Outcome) (Outcome, error) {
 	it, g := out.Item, out.Gate
 	say := Confirm{Option: b.Option, Grant: b.Grant, Reason: strings.TrimSpace(e.Press.Values["reason"])}
 	switch outcome := optionOutcome(g, b.Option); {
@@ -24,20 +24,20 @@ func (t *Tx) step(k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor kernel
 		if it.Page++; it.Page > len(Pages(r, g)) {
 			it.Page = 0
 		}
-		return out, t.redraw(r, it, g)
+		return out, redraw(t, r, it, g)
 	case b.Step == StepDisown:
-		return t.first(r, it, g, actor, Confirm{Step: StepDisown}, out)
+		return firstPress(t, r, it, g, actor, Confirm{Step: StepDisown}, out)
 	case b.Step == StepBack:
 		out.Code, it.Confirm = "back", nil
-		return out, t.redraw(r, it, g)
+		return out, redraw(t, r, it, g)
 	case b.Step == StepConfirm:
-		if code, err := t.second(r, it, g, actor, b); code != "" || err != nil {
+		if code, err := secondPress(t, r, it, g, actor, b); code != "" || err != nil {
 			out.Code = code
 			return out, err
 		}
 		say = *it.Confirm
 		if say.Step == StepDisown {
-			return t.after(k, r, it, actor, &kernel.DisownAnswer{Goal: g.Goal, Gate: g.ID}, "disowned", out)
+			return runAfter(t, k, r, it, actor, &kernel.DisownAnswer{Goal: g.Goal, Gate: g.ID}, "disowned", out)
 		}
 	case FreeAnswer(g.Options, b.Option) && say.Reason == "":
 		out.Code = "needs_text"
@@ -46,12 +46,12 @@ func (t *Tx) step(k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor kernel
 		if b.Grant == "goal" {
 			say.GrantUntil = t.now + grantMS
 		}
-		return t.first(r, it, g, actor, say, out)
+		return firstPress(t, r, it, g, actor, say, out)
 	}
-	return t.decide(k, r, actor, b, say, out)
+	return decidePress(t, k, r, actor, b, say, out)
 }
 
-func (t *Tx) decide(k *kernel.Kernel, r *kernel.Reader, actor kernel.Actor, b *Button, say Confirm, out Outcome) (Outcome, error) {
+func decidePress(t *Tx, k *kernel.Kernel, r *kernel.Reader, actor kernel.Actor, b *Button, say Confirm, out Outcome) (Outcome, error) {
 	it, g := out.Item, out.Gate
 	rec, err := k.DoTx(t.tx, &kernel.AnswerGate{Goal: g.Goal, Gate: g.ID, Option: say.Option, Reason: say.Reason, Digest: b.Digest, Grant: say.Grant, GrantUntil: say.GrantUntil}, kernel.Options{By: actor})
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *Tx) decide(k *kernel.Kernel, r *kernel.Reader, actor kernel.Actor, b *B
 		}
 		if it.Confirm != nil {
 			it.Confirm = nil
-			return out, t.redraw(r, it, g)
+			return out, redraw(t, r, it, g)
 		}
 		return out, nil
 	}
@@ -79,7 +79,7 @@ func (t *Tx) decide(k *kernel.Kernel, r *kernel.Reader, actor kernel.Actor, b *B
 			out.Code = "already"
 		}
 		if b.Step == StepConfirm {
-			return out, t.redraw(r, it, after)
+			return out, redraw(t, r, it, after)
 		}
 		return out, t.want(it) // its buttons still ask the same of the others
 	}
@@ -107,29 +107,29 @@ func refusedAs(err error) string {
 	return ""
 }
 
-// first keeps a press that takes a second one.
-func (t *Tx) first(r *kernel.Reader, it *Item, g *kernel.Gate, actor kernel.Actor, c Confirm, out Outcome) (Outcome, error) {
+// firstPress keeps a press that takes a second one.
+func firstPress(t *Tx, r *kernel.Reader, it *Item, g *kernel.Gate, actor kernel.Actor, c Confirm, out Outcome) (Outcome, error) {
 	c.Person, c.Until, c.Digest, c.Status = actor.ID, r.Steady()+confirmMS, g.Digest, g.Status
 	out.Code, it.Confirm = "confirm", &c
-	return out, t.redraw(r, it, g)
+	return out, redraw(t, r, it, g)
 }
 
-// second says why a press does not confirm the first one; empty when it does.
-func (t *Tx) second(r *kernel.Reader, it *Item, g *kernel.Gate, actor kernel.Actor, b *Button) (string, error) {
+// secondPress says why a press does not confirm the first one; empty when it does.
+func secondPress(t *Tx, r *kernel.Reader, it *Item, g *kernel.Gate, actor kernel.Actor, b *Button) (string, error) {
 	c := it.Confirm
 	switch {
 	case c == nil || c.Option != b.Option || c.Until < r.Steady():
 		it.Confirm = nil
-		return "confirm_expired", t.redraw(r, it, g)
+		return "confirm_expired", redraw(t, r, it, g)
 	case c.Person != actor.ID:
 		return "wrong_person", nil
 	}
 	return "", nil
 }
 
-// stepAfter is a press on a decided gate: it corrects the decision, or says that
+// stepDecided is a press on a decided gate: it corrects the decision, or says that
 // it was not theirs.
-func (t *Tx) stepAfter(k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor kernel.Actor, b *Button, out Outcome) (Outcome, error) {
+func stepDecided(t *Tx, k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor kernel.Actor, b *Button, out Outcome) (Outcome, error) {
 	it, g := out.Item, out.Gate
 	switch b.Step {
 	case StepChange, StepDisown:
@@ -137,28 +137,28 @@ func (t *Tx) stepAfter(k *kernel.Kernel, r *kernel.Reader, e chat.Event, actor k
 			out.Code = "decided"
 			return out, nil
 		}
-		return t.first(r, it, g, actor, Confirm{Step: b.Step}, out)
+		return firstPress(t, r, it, g, actor, Confirm{Step: b.Step}, out)
 	case StepBack:
 		out.Code, it.Confirm = "back", nil
-		return out, t.redraw(r, it, g)
+		return out, redraw(t, r, it, g)
 	}
-	if code, err := t.second(r, it, g, actor, &Button{Option: it.Confirm.Option}); code != "" || err != nil {
+	if code, err := secondPress(t, r, it, g, actor, &Button{Option: it.Confirm.Option}); code != "" || err != nil {
 		out.Code = code
 		return out, err
 	}
 	if b.Step == StepConfirm {
-		return t.after(k, r, it, actor, &kernel.DisownAnswer{Goal: g.Goal, Gate: g.ID}, "disowned", out)
+		return runAfter(t, k, r, it, actor, &kernel.DisownAnswer{Goal: g.Goal, Gate: g.ID}, "disowned", out)
 	}
 	reason := strings.TrimSpace(e.Press.Values["reason"])
 	if FreeAnswer(g.Options, b.Option) && reason == "" {
 		out.Code = "needs_text"
 		return out, nil
 	}
-	return t.after(k, r, it, actor, &kernel.ChangeGate{Goal: g.Goal, Gate: g.ID, Option: b.Option, Reason: reason}, "changed", out)
+	return runAfter(t, k, r, it, actor, &kernel.ChangeGate{Goal: g.Goal, Gate: g.ID, Option: b.Option, Reason: reason}, "changed", out)
 }
 
-// after runs a command about what was decided and shows every copy again.
-func (t *Tx) after(k *kernel.Kernel, r *kernel.Reader, it *Item, actor kernel.Actor, cmd kernel.Command, code string, out Outcome) (Outcome, error) {
+// runAfter runs a command about what was decided and shows every copy again.
+func runAfter(t *Tx, k *kernel.Kernel, r *kernel.Reader, it *Item, actor kernel.Actor, cmd kernel.Command, code string, out Outcome) (Outcome, error) {
 	rec, err := k.DoTx(t.tx, cmd, kernel.Options{By: actor})
 	it.Confirm = nil
 	if err != nil {
@@ -168,7 +168,7 @@ func (t *Tx) after(k *kernel.Kernel, r *kernel.Reader, it *Item, actor kernel.Ac
 		if out.Code == "grant_refused" {
 			out.Code = "denied"
 		}
-		return out, t.redraw(r, it, out.Gate)
+		return out, redraw(t, r, it, out.Gate)
 	}
 	out.Code, out.Receipt = code, rec
 	if err := t.put(it, tblItem, it.ID); err != nil {
