@@ -122,7 +122,7 @@ func (a *app) settle(p kernel.Principal, by kernel.Actor, askFirst bool) error {
 	if err != nil {
 		return err
 	}
-	return a.out(receipt(rec), func() string { return said(rec, account(p)+" is linked") })
+	return a.out(receipt(rec), func() string { return said(rec, account(p)+" is linked") + askedWhen })
 }
 
 func settleOf(p kernel.Principal, revoke bool) *kernel.SettleLink {
@@ -190,9 +190,19 @@ func linkSettle(a *app, revoke bool) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.out(receipt(rec), func() string { return said(rec, account(p)+" is "+resultOf(rec, "status")) })
+		return a.out(receipt(rec), func() string {
+			text := said(rec, account(p)+" is "+resultOf(rec, "status"))
+			if !revoke {
+				text += askedWhen
+			}
+			return text
+		})
 	})
 }
+
+// askedWhen keeps somebody who links an account in the evening from waiting for a
+// card that comes in the morning.
+const askedWhen = "  questions come between 08:00 and 22:00, 8 a day at most: loopx attention\n"
 
 func (a *app) oneLink(want kernel.Principal, states ...string) (kernel.Principal, error) {
 	all, err := a.links()
