@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -260,7 +261,7 @@ func (r *crashRound) shown() []slacksim.Message { return r.sim.BotMessages(r.sim
 
 func (r *crashRound) press() bool {
 	for _, m := range r.shown() {
-		if len(m.Buttons()) > 0 {
+		if slices.ContainsFunc(m.Buttons(), func(b slacksim.Button) bool { return b.Label == "Approve" }) {
 			_, err := r.sim.PressButton(wei, m.Channel, m.TS, "Approve")
 			return err == nil || !errors.Is(err, slacksim.ErrOffline)
 		}
@@ -268,10 +269,12 @@ func (r *crashRound) press() bool {
 	return false
 }
 
-// settled: the one card shows the decision and has no live button.
+// settled: the one card shows the decision and has no button that answers; the
+// decider may still change it.
 func (r *crashRound) settled() bool {
 	for _, m := range r.shown() {
-		if len(m.Buttons()) > 0 || !strings.Contains(m.Shown(), "decided") {
+		answers := slices.ContainsFunc(m.Buttons(), func(b slacksim.Button) bool { return b.Label != "Change" })
+		if answers || !strings.Contains(m.Shown(), "decided") {
 			return false
 		}
 	}
