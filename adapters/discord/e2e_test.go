@@ -360,7 +360,9 @@ func TestLogsHoldNoSecret(t *testing.T) {
 			t.Errorf("%q came out in\n%s", secret, all)
 		}
 	}
-	if !strings.Contains(all, "not connected to Discord") || !strings.Contains(all, "[secret]") {
+	// Where the press was forgotten before its notice was tried, no address with a
+	// token stands in the log at all.
+	if !strings.Contains(all, "not connected to Discord") || !strings.Contains(all, "[secret]") && !strings.Contains(all, "no_interaction") {
 		t.Errorf("the log does not tell of the trouble:\n%s", all)
 	}
 }
