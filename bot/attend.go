@@ -47,11 +47,7 @@ func (e *engine) asked(r *kernel.Reader, g *kernel.Gate) []*kernel.Person {
 		if p == nil || !p.Active() || len(all) == peopleMost {
 			return
 		}
-		by := kernel.Actor{Kind: kernel.ByPerson, ID: p.ID}
-		if p.Owner {
-			by.Kind = kernel.ByOwner
-		}
-		if r.MayAnswer(g, by) == nil {
+		if r.MayAnswer(g, inbox.PersonActor(p, "")) == nil {
 			all = append(all, p)
 		}
 	}
@@ -202,8 +198,7 @@ func (e *attend) hold(tx store.Tx, it *inbox.Item) (held bool, err error) {
 	case plan.At.UnixMilli() > r.Now():
 		return true, in.Postpone(it.ID, plan.At.UnixMilli(), int(plan.Level))
 	case plan.Level == attention.Digest:
-		day := inbox.DayOf(time.UnixMilli(r.Now()).In(prefsOf(r.Person(it.Person), e.zone).Zone))
-		settled, err := in.AddDigest(it.Person, day, it.Place)
+		settled, err := in.AddDigest(it.Person, e.day(r, it.Person), it.Place)
 		if err != nil {
 			return false, err
 		}
@@ -212,6 +207,11 @@ func (e *attend) hold(tx store.Tx, it *inbox.Item) (held bool, err error) {
 		}
 	}
 	return false, in.Loud(it.ID, int(plan.Level))
+}
+
+// day is a person's local day, as the key of its digest has it.
+func (e *attend) day(r *kernel.Reader, person string) string {
+	return time.UnixMilli(r.Now()).In(prefsOf(r.Person(person), e.zone).Zone).Format(time.DateOnly)
 }
 
 const (
@@ -294,12 +294,15 @@ func (e *engine) remindOne(r *kernel.Reader, in *inbox.Tx, g *kernel.Gate) (bool
 	if err != nil {
 		return false, err
 	}
-	people := e.asked(r, g)
-	chain := r.AskedOf(g).Chain && len(people) < len(r.AskedOf(g).Persons)
+	last := "" // who of a chain was asked last, while somebody comes next
+	if a := r.AskedOf(g); a.Chain {
+		if people := e.asked(r, g); len(people) > 0 && len(people) < len(a.Persons) {
+			last = people[len(people)-1].ID
+		}
+	}
 	some := false
 	for _, it := range asked {
-		last := len(people) > 0 && people[len(people)-1].ID == it.Person
-		plan, ok, err := e.attend.planFor(r, it.Person, g, chain && last)
+		plan, ok, err := e.attend.planFor(r, it.Person, g, it.Person == last)
 		if err != nil {
 			return false, err
 		}
@@ -326,8 +329,7 @@ func (e *engine) remindOne(r *kernel.Reader, in *inbox.Tx, g *kernel.Gate) (bool
 				text = ""
 			}
 			if plan.Level == attention.Digest {
-				day := inbox.DayOf(time.UnixMilli(r.Now()).In(prefsOf(r.Person(it.Person), e.attend.zone).Zone))
-				if _, err := inbox.AskingOver(in).AddDigest(it.Person, day, it.Place); err != nil {
+				if _, err := inbox.AskingOver(in).AddDigest(it.Person, e.attend.day(r, it.Person), it.Place); err != nil {
 					return false, err
 				}
 			}
@@ -345,10 +347,10 @@ const digestGates = 200
 // digest is the daily message to a person, as things are now.
 func (e *attend) digest(r *kernel.Reader, person string) (string, error) {
 	p := r.Person(person)
-	by := kernel.Actor{Kind: kernel.ByPerson, ID: person}
-	if p != nil && p.Owner {
-		by.Kind = kernel.ByOwner
+	if p == nil {
+		p = &kernel.Person{ID: person} // may answer nothing
 	}
+	by := inbox.PersonActor(p, "")
 	var gates []view.Gate
 	held := false
 	since := time.UnixMilli(r.Now()).Add(-24 * time.Hour)

@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"encoding/json"
-	"time"
 
 	"loopx/adapters/chat"
 	"loopx/kernel"
@@ -195,6 +194,3 @@ func Asked(tx store.ReadTx, g *kernel.Gate) ([]*Item, error) {
 	}
 	return out, nil
 }
-
-// DayOf is a local day as part of a key.
-func DayOf(at time.Time) string { return at.Format(time.DateOnly) }

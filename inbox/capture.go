@@ -140,9 +140,14 @@ func ActorOf(r *kernel.Reader, platform chat.Platform, e chat.Event) (kernel.Act
 	if !person.Active() {
 		return kernel.Actor{}, false
 	}
-	a := kernel.Actor{Kind: kernel.ByPerson, ID: person.ID, Name: person.Name, Surface: string(platform)}
-	if person.Owner {
+	return PersonActor(person, string(platform)), true
+}
+
+// PersonActor is the kernel's actor for a person who came through a surface.
+func PersonActor(p *kernel.Person, surface string) kernel.Actor {
+	a := kernel.Actor{Kind: kernel.ByPerson, ID: p.ID, Name: p.Name, Surface: surface}
+	if p.Owner {
 		a.Kind = kernel.ByOwner
 	}
-	return a, true
+	return a
 }

@@ -166,25 +166,7 @@ func (t *Tx) refreshGates(r *kernel.Reader, goal string, shown map[string]*kerne
 func (t *Tx) copies(g *kernel.Gate) ([]*Item, error) { return copiesOf(t.tx, g) }
 
 func copiesOf(tx store.ReadTx, g *kernel.Gate) ([]*Item, error) {
-	var ids []string
-	err := tx.Scan(store.Under(1000, tblSubject, g.Goal, g.ID), func(k, _ []byte) bool {
-		ids = append(ids, store.LastPart(k))
-		return true
-	})
-	if err != nil {
-		return nil, err
-	}
-	var out []*Item
-	for _, id := range ids {
-		it, err := Load(tx, id)
-		if err != nil {
-			return nil, err
-		}
-		if it != nil {
-			out = append(out, it)
-		}
-	}
-	return out, nil
+	return items(tx, store.Under(1000, tblSubject, g.Goal, g.ID))
 }
 
 // show brings every copy of a gate up to date and adds missing ones while the

@@ -93,18 +93,7 @@ type MarkTurn struct {
 func (*MarkTurn) Name() string { return "turn.mark" }
 
 func (c *MarkTurn) decide(r *reader, e *env) (*decided, error) {
-	g, err := r.needGoal(c.Goal)
-	if err != nil {
-		return nil, err
-	}
-	a, err := r.actor(g.ID, c.Agent)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkToken("turn_id", c.Turn, 120); err != nil {
-		return nil, err
-	}
-	t, err := r.needTurn(g.ID, a.ID, c.Turn)
+	t, err := r.namedTurn(c.Goal, c.Agent, c.Turn)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +109,8 @@ func (c *MarkTurn) decide(r *reader, e *env) (*decided, error) {
 		n.Settled = true // it gives back what it holds, and may not be written back any more
 		events = r.letGo(t)
 	}
-	events = append(events, Event{Type: TurnMarked, Goal: g.ID, Subject: n.ID, Turn: n})
-	return &decided{changed: true, events: events, result: map[string]any{"goal_id": g.ID, "agent_id": a.ID, "turn_instance_id": n.ID, "phase": n.Drive.Phase}}, nil
+	events = append(events, Event{Type: TurnMarked, Goal: n.Goal, Subject: n.ID, Turn: n})
+	return &decided{changed: true, events: events, result: map[string]any{"goal_id": n.Goal, "agent_id": n.Agent, "turn_instance_id": n.ID, "phase": n.Drive.Phase}}, nil
 }
 
 // next is the turn in the phase that is asked for, or why it cannot get there.

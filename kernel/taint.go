@@ -13,29 +13,18 @@ type TaintTurn struct {
 func (*TaintTurn) Name() string { return "turn.taint" }
 
 func (c *TaintTurn) decide(r *reader, _ *env) (*decided, error) {
-	g, err := r.needGoal(c.Goal)
+	t, err := r.namedTurn(c.Goal, c.Agent, c.Turn)
 	if err != nil {
 		return nil, err
 	}
-	a, err := r.actor(g.ID, c.Agent)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkToken("turn_id", c.Turn, 120); err != nil {
-		return nil, err
-	}
-	t, err := r.needTurn(g.ID, a.ID, c.Turn)
-	if err != nil {
-		return nil, err
-	}
-	out := &decided{result: map[string]any{"goal_id": g.ID, "agent_id": a.ID, "turn": t.ID, "tainted": true}}
+	out := &decided{result: map[string]any{"goal_id": t.Goal, "agent_id": t.Agent, "turn": t.ID, "tainted": true}}
 	if t.Tainted {
 		return out, nil
 	}
 	n := *t
 	n.Tainted = true
 	out.changed = true
-	out.events = []Event{{Type: TurnChanged, Goal: g.ID, Subject: n.ID, Turn: &n}}
+	out.events = []Event{{Type: TurnChanged, Goal: n.Goal, Subject: n.ID, Turn: &n}}
 	return out, nil
 }
 

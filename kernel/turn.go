@@ -141,6 +141,22 @@ func (c *OpenTurn) act(r *reader, e *env, d *Decision, t *Turn, out *decided, si
 	return nil
 }
 
+// namedTurn is the turn of a command that must name one, whoever is its agent.
+func (r *Reader) namedTurn(goal, agent, id string) (*Turn, error) {
+	g, err := r.needGoal(goal)
+	if err != nil {
+		return nil, err
+	}
+	a, err := r.actor(g.ID, agent)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkToken("turn_id", id, 120); err != nil {
+		return nil, err
+	}
+	return r.needTurn(g.ID, a.ID, id)
+}
+
 // needTurn returns the turn a command names, nil when it names none.
 func (r *Reader) needTurn(goal, agent, id string) (*Turn, error) {
 	if id == "" {

@@ -15,27 +15,11 @@ func Reminder(lang, code, question string, changed bool, waited int64) string {
 	case lang == "zh" && changed:
 		return code + " 有变化：" + question + "\n上面的卡片是最新的。"
 	case lang == "zh":
-		return code + " 已等待 " + ageWords(lang, waited) + "：" + question + "\n请在上面的卡片上决定。"
+		return code + " 已等待 " + view.Age(lang, waited) + "：" + question + "\n请在上面的卡片上决定。"
 	case changed:
 		return code + " has changed: " + question + "\nThe card above is up to date."
 	}
-	return code + " has waited " + ageWords(lang, waited) + ": " + question + "\nThe card above takes your answer."
-}
-
-// ageWords is a span in its largest whole unit.
-func ageWords(lang string, ms int64) string {
-	d := time.Duration(ms) * time.Millisecond
-	n, en, zh := int(d/time.Minute), "min", "分钟"
-	switch {
-	case d >= 48*time.Hour:
-		n, en, zh = int(d/(24*time.Hour)), "days", "天"
-	case d >= time.Hour:
-		n, en, zh = int(d/time.Hour), "h", "小时"
-	}
-	if lang == "zh" {
-		return strconv.Itoa(n) + " " + zh
-	}
-	return strconv.Itoa(n) + " " + en
+	return code + " has waited " + view.Age(lang, waited) + ": " + question + "\nThe card above takes your answer."
 }
 
 // digestShown is how many decisions a digest names; their cards come below it.
@@ -69,7 +53,7 @@ func Digest(lang string, gates []view.Gate, now int64, held bool, head string) s
 			}
 			break
 		}
-		line(g.Code + "  " + g.Question + " (" + g.GoalTitle + ", " + ageWords(lang, now-g.Asked) + ")")
+		line(g.Code + "  " + g.Question + " (" + g.GoalTitle + ", " + view.Age(lang, now-g.Asked) + ")")
 	}
 	switch {
 	case held && zh:

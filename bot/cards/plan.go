@@ -7,6 +7,7 @@ import (
 
 	"loopx/adapters/chat"
 	"loopx/kernel"
+	"loopx/kernel/view"
 )
 
 // planLines is how many lines a plan's card shows.
@@ -83,7 +84,7 @@ func Plan(c PlanCopy) chat.Card {
 	case "done":
 		card.State, end = chat.CardDecided, w.done
 		parts := []string{}
-		for _, s := range []string{c.Said, clock(c.At, c.At, c.Zone)} {
+		for _, s := range []string{c.Said, view.Clock(c.At, c.At, c.Zone)} {
 			if s != "" {
 				parts = append(parts, s)
 			}

@@ -2,10 +2,7 @@
 // platform and no transport. Its words are the ones every surface uses.
 package cards
 
-import (
-	"fmt"
-	"time"
-)
+import "fmt"
 
 // words are the sentences of one language. Both tables are complete; a test
 // finds missing ones.
@@ -85,15 +82,6 @@ func (w words) enforced(by string) string {
 		return w.byHook
 	}
 	return w.advisory
-}
-
-// clock writes a time of day, with the date when it is another day.
-func clock(ms, now int64, zone *time.Location) string {
-	t, n := time.UnixMilli(ms).In(zone), time.UnixMilli(now).In(zone)
-	if t.YearDay() == n.YearDay() && t.Year() == n.Year() {
-		return t.Format("15:04")
-	}
-	return t.Format("2 Jan 15:04")
 }
 
 func sprintf(format string, a ...any) string { return fmt.Sprintf(format, a...) }

@@ -92,13 +92,7 @@ func show(ctx context.Context, o options) int {
 	if err := b.Start(ctx); err != nil {
 		return refuse(o.stderr, err)
 	}
-	defer func() {
-		stop, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := b.Stop(stop); err != nil {
-			fmt.Fprintln(o.stderr, "stopping:", err)
-		}
-	}()
+	defer stopBot(b, o.stderr)
 	fmt.Fprintln(o.stdout, "A scripted replay: no model runs. Four agents act through the loopx command line.")
 	fmt.Fprintln(o.stdout, "On this page everybody is the owner, without the owner proof; a real workspace asks for it.")
 	b.Greet(o.stdout)
@@ -106,11 +100,7 @@ func show(ctx context.Context, o options) int {
 	if err != nil {
 		return refuse(o.stderr, err)
 	}
-	story, err := demo.RepairCafe()
-	if err != nil {
-		return refuse(o.stderr, err)
-	}
-	ids, err := setUp(ctx, c, story)
+	story, ids, err := startStory(ctx, c)
 	if err != nil {
 		return refuse(o.stderr, err)
 	}
@@ -120,6 +110,25 @@ func show(ctx context.Context, o options) int {
 	fmt.Fprintf(o.stdout, "\nTwo decisions wait for you on the page. The story runs at %g times real time. Stop with Ctrl-C; the next start goes on from here.\n\n", o.speed)
 	runAgents(ctx, c, story, ids, o.speed, func(line string) { fmt.Fprintln(o.stdout, line) })
 	return 0
+}
+
+// stopBot ends the demo's daemon and says what did not end in time.
+func stopBot(b *bot.Bot, stderr io.Writer) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := b.Stop(ctx); err != nil {
+		fmt.Fprintln(stderr, "stopping:", err)
+	}
+}
+
+// startStory makes the goal and the plan of the demo's story, or finds them.
+func startStory(ctx context.Context, c *cli) (demo.Story, map[string]string, error) {
+	story, err := demo.RepairCafe()
+	if err != nil {
+		return story, nil, err
+	}
+	ids, err := setUp(ctx, c, story)
+	return story, ids, err
 }
 
 // runAgents runs every agent of a story until ctx ends.

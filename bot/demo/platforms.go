@@ -9,7 +9,6 @@ import (
 
 	"loopx/bot"
 	"loopx/bot/client"
-	"loopx/fixtures/demo"
 	"loopx/kernel"
 )
 
@@ -62,13 +61,7 @@ func showPlatforms(ctx context.Context, o options) int {
 	if err := b.Start(ctx); err != nil {
 		return refuse(o.stderr, err)
 	}
-	defer func() {
-		stop, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := b.Stop(stop); err != nil {
-			fmt.Fprintln(o.stderr, "stopping:", err)
-		}
-	}()
+	defer stopBot(b, o.stderr)
 	fmt.Fprintln(o.stdout, "A scripted replay: no model runs. Slack, Discord and Lark are simulated on this machine, behind the real adapters.")
 	b.Greet(o.stdout)
 	c, err := newCLI(home.Dir)
@@ -78,11 +71,7 @@ func showPlatforms(ctx context.Context, o options) int {
 	if err := linkPhones(ctx, c, home, phones); err != nil {
 		return refuse(o.stderr, err)
 	}
-	story, err := demo.RepairCafe()
-	if err != nil {
-		return refuse(o.stderr, err)
-	}
-	ids, err := setUp(ctx, c, story)
+	story, ids, err := startStory(ctx, c)
 	if err != nil {
 		return refuse(o.stderr, err)
 	}
