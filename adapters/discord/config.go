@@ -135,6 +135,7 @@ type Adapter struct {
 	health *lane.Health
 	places *places
 	self   *self
+	rights *rights
 	heard  lane.Heard
 
 	running atomic.Bool
@@ -160,8 +161,9 @@ func New(cfg Config) (*Adapter, error) {
 	cfg.Logger = cfg.Logger.With("connection", cfg.Name, "platform", string(chat.Discord))
 	t := cfg.Timing
 	r := newREST(cfg)
+	places := newPlaces(r, t.Call)
 	a := &Adapter{
-		cfg: cfg, rest: r, places: newPlaces(r, t.Call), self: &self{connection: cfg.Name, rest: r, call: t.Call},
+		cfg: cfg, rest: r, places: places, self: &self{connection: cfg.Name, rest: r, call: t.Call}, rights: newRights(places),
 		pace:   lane.NewPacer(t.RetryMin, t.RetryMax, t.Stable),
 		health: lane.NewHealth(cfg.Clock),
 	}

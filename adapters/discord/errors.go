@@ -78,7 +78,7 @@ func apiError(c call, status int, body []byte) *chat.Error {
 	}
 	switch a.Code {
 	case dg.ErrCodeMissingAccess, dg.ErrCodeMissingPermissions:
-		e.Kind, e.Fix = chat.Gone, "let the bot see the channel, send messages and read the message history there (channel settings, Permissions)"
+		e.Kind, e.Fix = chat.Gone, grantFix(rightsOf(c.route, a.Code))
 	case dg.ErrCodeCannotSendMessagesToThisUser, codeCannotReply:
 		e.Kind, e.Fix = chat.Gone, "the person must share a server with the bot and allow direct messages from its members"
 	case dg.ErrCodeCannotEditFromAnotherUser, dg.ErrCodePerformedOperationOnArchivedThread, dg.ErrCodeThreadIsLocked,
@@ -101,6 +101,19 @@ func apiError(c call, status int, body []byte) *chat.Error {
 		}
 	}
 	return e
+}
+
+// rightsOf is what a refused call needs; the refusal does not say it.
+func rightsOf(route string, code int) right {
+	switch {
+	case code == dg.ErrCodeMissingAccess:
+		return viewChannel
+	case route == "reactions":
+		return addReactions | readHistory
+	case strings.HasPrefix(route, "GET"):
+		return readHistory
+	}
+	return sendMessages | sendInThreads
 }
 
 // complaints are the places and codes of a refused body, not its words.

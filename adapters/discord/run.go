@@ -180,6 +180,7 @@ func (r *runner) ready(s *socket, f dg.Event) error {
 func (r *runner) up(what string) {
 	r.pace.Opened()
 	r.health.Set(chat.Ready, "", "")
+	r.checkRights()
 	r.cfg.Logger.Info(what)
 }
 
@@ -201,6 +202,9 @@ func (r *runner) dispatch(ctx context.Context, s *socket, f dg.Event) error {
 	if !m.take(f.Sequence) {
 		r.counts.Add("repeated:resume")
 		return nil
+	}
+	if r.rights.see(f.Type, f.RawData, r.decoder.id.user) {
+		r.checkRights()
 	}
 	d, err := r.decoder.decode(f.Type, f.RawData)
 	r.places.learn(d.places...)

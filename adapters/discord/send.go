@@ -277,6 +277,9 @@ func (a *Adapter) history(ctx context.Context, target, after string) ([]message,
 	err := a.rest.do(ctx, call{
 		verb: http.MethodGet, path: fmt.Sprintf("channels/%s/messages?after=%s&limit=%d", target, after, historyPage), route: "GET messages", major: target,
 	}, &list)
+	if err == nil && len(list) == 0 {
+		err = a.rights.blind(target) // no refusal, but nothing either (docs, "Get Channel Messages")
+	}
 	if err != nil {
 		return nil, err
 	}
