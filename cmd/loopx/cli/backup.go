@@ -15,6 +15,7 @@ import (
 	"loopx/kernel"
 	"loopx/kernel/store"
 	"loopx/kernel/store/bolt"
+	"loopx/kernel/store/failpoint"
 	"loopx/kernel/view"
 
 	"github.com/spf13/cobra"
@@ -127,6 +128,7 @@ func (a *app) backup(out string, force bool) (*copyInfo, error) {
 	if err := part.Sync(); err != nil {
 		return nil, fileError(path, err)
 	}
+	failpoint.Hit(failpoint.BackupSynced)
 	info, err := lookAt(ctx, part.Name())
 	if err != nil {
 		return nil, err
@@ -146,6 +148,7 @@ type placed struct {
 
 // Write implements io.Writer.
 func (p *placed) Write(b []byte) (int, error) {
+	failpoint.Hit(failpoint.BackupWriting)
 	n, err := p.f.Write(b)
 	if err != nil {
 		err = fileError(p.path, err)
@@ -204,6 +207,7 @@ func name(from, path string, force bool) error {
 		}
 	}
 	if err == nil {
+		failpoint.Hit(failpoint.BackupNamed)
 		err = syncFolder(filepath.Dir(path))
 	}
 	return fileError(path, err)

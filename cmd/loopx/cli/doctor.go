@@ -115,7 +115,7 @@ func checksOf(a *app, home client.Home, limit time.Duration) []check {
 		if !running {
 			checks = append(checks, a.fileCheck(home, limit))
 		}
-		checks = append(checks, configCheck(home))
+		checks = append(append(checks, configCheck(home)), a.leftovers(home)...)
 	}
 	return append(checks, projectChecks(a)...)
 }

@@ -9,6 +9,7 @@ import (
 	"loopx/bot/client"
 	"loopx/kernel"
 	"loopx/kernel/store/bolt"
+	"loopx/kernel/store/failpoint"
 )
 
 // aloneIn runs fn while no daemon serves the folder and no other command has it.
@@ -34,15 +35,18 @@ func aloneIn(a *app, home client.Home, fn func() error) error {
 // swapState makes the file part the state, under the folder's lock, and says where the
 // old file stays.
 func swapState(a *app, ctx context.Context, home client.Home, part string) (kept string, err error) {
+	failpoint.Hit(failpoint.StateReady)
 	if home.Exists() {
 		if kept, err = keepState(a, ctx, home); err != nil {
 			return "", err
 		}
 	}
+	failpoint.Hit(failpoint.StateKept)
 	// From here on the old file has two names, and the state one of them at any time.
 	if err := os.Rename(part, home.DB()); err != nil {
 		return kept, fileError(home.DB(), err)
 	}
+	failpoint.Hit(failpoint.StateRenamed)
 	return kept, fileError(home.DB(), syncFolder(home.Dir))
 }
 

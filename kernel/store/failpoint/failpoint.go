@@ -23,6 +23,19 @@ const (
 	CompactSynced = "compact_synced"
 	// CompactRenamed: the compacted copy has the name, the folder was not synced.
 	CompactRenamed = "compact_renamed"
+	// StateReady: a file that is to become the state is complete and checked; the
+	// old state was not touched.
+	StateReady = "state_ready"
+	// StateKept: the old state has its second name and still is the state.
+	StateKept = "state_kept"
+	// StateRenamed: the new file is the state, the folder was not synced.
+	StateRenamed = "state_renamed"
+	// BackupWriting: a part of a backup is to be written under its temporary name.
+	BackupWriting = "backup_writing"
+	// BackupSynced: a backup is complete under its temporary name.
+	BackupSynced = "backup_synced"
+	// BackupNamed: a backup has its name, the folder was not synced.
+	BackupNamed = "backup_named"
 	// SinkReceived: an event was decoded, nothing of it is in the store.
 	SinkReceived = "sink_received"
 	// SinkCommitted: an event's effects are durable, the platform has no ack.
@@ -53,6 +66,8 @@ func Names() []string {
 		BeforeCommit, AfterCommit,
 		BirthCreated, BirthSynced, BirthRenamed,
 		CompactSynced, CompactRenamed,
+		StateReady, StateKept, StateRenamed,
+		BackupWriting, BackupSynced, BackupNamed,
 		SinkReceived, SinkCommitted, OutboxStarted, OutboxWritten,
 		TurnOpened, TurnMarked, TurnAnswered, TurnRecorded, TurnChecked, TurnValidated, TurnCommitted,
 	}
