@@ -54,7 +54,13 @@ func start(t *testing.T, role, dir string, env ...string) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &child{Cmd: exec.CommandContext(t.Context(), exe, dir)}
+	return run(t, exec.CommandContext(t.Context(), exe, dir), role, env...)
+}
+
+// run starts a program as a helper process.
+func run(t *testing.T, cmd *exec.Cmd, role string, env ...string) *child {
+	t.Helper()
+	c := &child{Cmd: cmd}
 	c.Env = append(append(os.Environ(), helperEnv+"="+role), env...)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
