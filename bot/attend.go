@@ -34,7 +34,7 @@ func (e *engine) spots(r *kernel.Reader, g *kernel.Gate) []inbox.Spot {
 	for _, person := range e.asked(r, g) {
 		out = append(out, privately(r, person, known)...)
 	}
-	return out
+	return append(out, lines(r, g, known)...)
 }
 
 // asked are the people who may answer a gate and are asked now. In a chain that
@@ -168,6 +168,9 @@ type attend struct {
 // hold decides about a card of a person that is not outside yet: whether it goes
 // out now. Otherwise it says when to look again, or takes it out of the queue.
 func (e *attend) hold(tx store.Tx, it *inbox.Item) (held bool, err error) {
+	if it != nil && it.Kind == inbox.Line && it.Message == "" && it.State == inbox.Ready {
+		return e.settled(tx, it)
+	}
 	if it == nil || it.Kind != inbox.GateCard || it.Person == "" || it.Message != "" || it.State != inbox.Ready {
 		return false, nil
 	}

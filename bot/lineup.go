@@ -60,7 +60,8 @@ func (b bucket) until(want float64, perMinute int) time.Duration {
 // class orders by importance: a question, a decision and an answer before how
 // far something is.
 func class(it *inbox.Item) int {
-	if it.Kind == inbox.Progress {
+	switch it.Kind {
+	case inbox.Progress, inbox.Line:
 		return 1
 	}
 	return 0

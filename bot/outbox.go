@@ -273,6 +273,16 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 		d.gate, d.out.Card, d.out.Text = g, &card, chat.PlainText(card)
 		d.out.Silent = it.Person != "" && it.Message == "" && it.Level <= int(attention.Digest)
 	}
+	if it.Kind == inbox.Line {
+		r, err := o.k.ReaderOf(tx)
+		if err != nil {
+			return nil, err
+		}
+		if d.out.Text, err = lineText(r, it, o.zone); err != nil {
+			return nil, err
+		}
+		d.out.Silent = true
+	}
 	if it.Kind == inbox.Digest {
 		r, err := o.k.ReaderOf(tx)
 		if err != nil {

@@ -17,6 +17,9 @@ type Spot struct {
 	// Copy is another surface of a person who is asked elsewhere: its card comes
 	// with the other one and without a sound.
 	Copy bool
+	// Line is the conversation of a goal, in which others read along: a line says
+	// there who is asked, and nothing of what.
+	Line bool
 }
 
 // Told is one time a person was told of a gate, in the policy's words.

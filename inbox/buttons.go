@@ -21,6 +21,9 @@ func (b *Button) after() bool {
 // buttonsOf are the buttons that fit a gate as it is now on one of its copies,
 // without their ids.
 func buttonsOf(t *Tx, r *kernel.Reader, it *Item, g *kernel.Gate) []Button {
+	if it.Kind == Line {
+		return nil
+	}
 	var out []Button
 	add := func(step, option string) *Button {
 		out = append(out, Button{Item: it.ID, Step: step, Option: option, Digest: g.Digest})

@@ -45,6 +45,7 @@ const (
 // Kinds of items.
 const (
 	GateCard = "gate"     // a copy of a gate's card, redrawn as the gate changes
+	Line     = "line"     // one line about a gate where others read along, redrawn as it changes
 	Text     = "text"     // one message, written once
 	Digest   = "digest"   // what waits for a person, written once a day when something does
 	Progress = "progress" // how far a person's message is, redrawn as it goes on

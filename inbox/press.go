@@ -119,16 +119,19 @@ func optionOutcome(g *kernel.Gate, id string) string {
 	return ""
 }
 
-// AddCard makes a copy of a gate's card in a place, unless there is one, and
-// returns whether it did.
+// AddCard makes a copy of a gate's card, or its line, in a place, unless there is
+// one, and returns whether it did.
 func (t *Tx) AddCard(r *kernel.Reader, g *kernel.Gate, s Spot) (bool, error) {
-	key := cardKey(g, s.Place)
-	id := "c" + key
+	key, id, kind := cardKey(g, s.Place), "", GateCard
+	if id = "c" + key; s.Line {
+		key, kind = lineKey(g, s.Place), Line
+		id = "l" + key
+	}
 	old, err := Load(t.tx, id)
 	if err != nil || old != nil {
 		return false, err
 	}
-	it := &Item{ID: id, Kind: GateCard, Key: key, Place: s.Place, Person: s.Person, Copy: s.Copy, Goal: g.Goal, Gate: g.ID, State: Ready, Created: t.now}
+	it := &Item{ID: id, Kind: kind, Key: key, Place: s.Place, Person: s.Person, Copy: s.Copy, Goal: g.Goal, Gate: g.ID, State: Ready, Created: t.now}
 	if err := t.tx.Put(store.Key(tblSubject, g.Goal, g.ID, it.ID), nil); err != nil {
 		return false, err
 	}

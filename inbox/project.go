@@ -21,6 +21,12 @@ func cardKey(g *kernel.Gate, p chat.Place) string {
 	return short("gate", g.Goal, g.ID, p.Connection, p.Conversation, p.Thread)
 }
 
+// lineKey derives the key of a gate's line: one in a conversation, whatever thread
+// of it the goal is bound to.
+func lineKey(g *kernel.Gate, p chat.Place) string {
+	return short("line", g.Goal, g.ID, p.Connection, p.Conversation)
+}
+
 // batch bounds the journal records of one projection transaction.
 const batch = 32
 
@@ -90,7 +96,7 @@ func changed(r *kernel.Reader, records []*kernel.Glance) (gates map[string]*kern
 				}
 			case e.Type == kernel.PersonChanged:
 				people[e.Subject] = true
-			case e.Type == kernel.PrincipalChanged && e.Principal.Status == kernel.Linked, e.Type == kernel.RoleGranted, e.Type == kernel.RoleAccepted:
+			case asksOthers(e.Type):
 				for _, g := range openGates(r) {
 					gates[g.ID] = g
 				}
@@ -98,6 +104,15 @@ func changed(r *kernel.Reader, records []*kernel.Glance) (gates map[string]*kern
 		}
 	}
 	return gates, moved, people
+}
+
+// asksOthers says whether a record may change who is asked, or where.
+func asksOthers(event string) bool {
+	switch event {
+	case kernel.PrincipalChanged, kernel.RoleGranted, kernel.RoleAccepted, kernel.RoleRevoked, kernel.RoleSuspendedEvent, kernel.AwaySet, kernel.BindingSet, kernel.BindingChanged:
+		return true
+	}
+	return false
 }
 
 // Ahead reads on from a position the caller has looked at (or from the stored

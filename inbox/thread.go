@@ -54,7 +54,7 @@ func CardIn(tx store.ReadTx, goal, gate string, p chat.Place) (bool, error) {
 		if bad != nil {
 			return false, bad
 		}
-		if it != nil && it.Place == p {
+		if it != nil && it.Kind == GateCard && it.Place == p {
 			return true, nil
 		}
 	}
