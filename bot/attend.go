@@ -171,7 +171,7 @@ func (e *attend) hold(tx store.Tx, it *inbox.Item) (held bool, err error) {
 	if it != nil && it.Kind == inbox.Line && it.Message == "" && it.State == inbox.Ready {
 		return e.settled(tx, it)
 	}
-	if it == nil || it.Kind != inbox.GateCard || it.Person == "" || it.Message != "" || it.State != inbox.Ready {
+	if it == nil || it.Kind != inbox.GateCard || it.Person == "" || it.Message != "" || it.State != inbox.Ready || it.Again > 0 {
 		return false, nil
 	}
 	in := inbox.AskingOver(inbox.Over(tx))
@@ -232,7 +232,7 @@ func postponed(in inbox.Asking, it *inbox.Item, until, now int64) error {
 // told records that a card which interrupts somebody went out.
 func (e *attend) told(tx store.Tx, id string) error {
 	it, err := inbox.Load(tx, id)
-	if err != nil || it == nil || it.Person == "" || it.Copy || it.Kind != inbox.GateCard {
+	if err != nil || it == nil || it.Person == "" || it.Copy || it.Kind != inbox.GateCard || it.Again > 0 {
 		return err
 	}
 	r, err := e.k.ReaderOf(tx)

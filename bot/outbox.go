@@ -12,6 +12,7 @@ import (
 
 	"loopx/adapters/chat"
 	"loopx/bot/attention"
+	"loopx/bot/cards"
 	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/boundary"
@@ -213,8 +214,15 @@ func (o *outbox) failed(ctx context.Context, id string, err error) error {
 			why += ": " + e.Code
 		}
 	}
+	kind := chat.KindOf(err)
 	return o.k.Store().Update(ctx, func(tx store.Tx) error {
-		return inbox.Over(tx).Failed(id, chat.KindOf(err), after, why)
+		in := inbox.Over(tx)
+		if kind == chat.Gone || kind == chat.Invalid {
+			if again, err := in.Replace(id, why); again || err != nil {
+				return err
+			}
+		}
+		return in.Failed(id, kind, after, why)
 	})
 }
 
@@ -309,6 +317,10 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 			return d, err
 		}
 		d.out.Card, d.out.Text, d.out.Silent, d.mark = card, chat.PlainText(*card), true, sign
+	}
+	if it.Again > 0 && d.out.Card != nil {
+		d.out.Card.Facts = append(d.out.Card.Facts, cards.Replaces(d.out.Card.Lang))
+		d.out.Text, d.out.Silent = chat.PlainText(*d.out.Card), true
 	}
 	b, err := json.Marshal([]any{d.out.Card, d.out.Text})
 	if err != nil {

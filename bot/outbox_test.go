@@ -35,6 +35,7 @@ type scripted struct {
 	// refuse is a text that is never taken.
 	refuse string
 	texts  map[string][]string // what was taken, by conversation
+	noEdit error               // what every edit is answered with
 }
 
 // said is what was taken, by conversation, in order.
@@ -107,6 +108,9 @@ func (s *scripted) Update(_ context.Context, ref chat.Ref, out chat.Outgoing) er
 	defer s.mu.Unlock()
 	s.edits++
 	err := s.next()
+	if s.noEdit != nil {
+		err = s.noEdit
+	}
 	if err == nil {
 		s.stored[out.Key] = out.Text
 	}

@@ -188,7 +188,7 @@ func (p *planner) press(actor kernel.Actor, known bool) (done bool, code string,
 		mine = mine && known && actor.ID == plan.Asker
 	}
 	switch {
-	case it.Place.Connection != p.e.Place.Connection || it.Place.Conversation != p.e.Place.Conversation || it.Message != "" && it.Message != p.e.Press.Message:
+	case !inbox.HangsAt(it, p.e):
 		return say("other_place", "This is a copy of a card. Press on the original.", "这是卡片的副本，请在原卡片上操作。")
 	case !mine || p.e.Sender.Kind != chat.Human:
 		return say("wrong_person", "Only who asked for it confirms it.", "只有提出的人能确认。")
@@ -200,6 +200,8 @@ func (p *planner) press(actor kernel.Actor, known bool) (done bool, code string,
 			return true, "", "", err
 		}
 		return say("plan_expired", "Fifteen minutes are over. Ask for it again; nothing was changed.", "已超过 15 分钟，请重新提出；什么都没有改变。")
+	case it.Was(p.e.Press.Message):
+		return say("stale", "This card is out of date. The new one is below.", "这张卡片已过期，新卡片在下方。")
 	case b.Gen != it.Gen:
 		return say("stale", "This card is out of date. It shows the newest state now.", "这张卡片已过期，现在显示最新状态。")
 	}

@@ -37,6 +37,13 @@ type phone struct {
 	signs func(text string) []string
 	// denied lists the calls that were refused because a scope is missing.
 	denied func() []string
+	// refuse makes the platform refuse the next edit of a card for good.
+	refuse func()
+	// told is what only Wei was told.
+	told func() []string
+	// group is a conversation with others in it; seeIn is what the bot wrote there.
+	group string
+	seeIn func(conversation string) []shown
 	// callAt makes the platform call the daemon; nil where the daemon connects.
 	callAt func(address string)
 }
@@ -78,17 +85,25 @@ func scopes(platform, pattern string) []string {
 func slackPhone() phone {
 	s := slacksim.New(slacksim.Options{People: []slacksim.Person{{ID: wei, Name: "Wei", Kind: slacksim.Member}}, Scopes: scopes("slack", `(?m)^ +- ([a-z.]+:[a-z.]+)$`)})
 	dm := s.DM(wei)
+	seeIn := func(conversation string) (out []shown) {
+		for _, m := range s.BotMessages(conversation) {
+			v := shown{id: m.TS, text: m.Shown()}
+			for _, b := range m.Buttons() {
+				v.buttons = append(v.buttons, b.Label)
+			}
+			out = append(out, v)
+		}
+		return out
+	}
 	return phone{
 		config:  ConnectionConfig{Name: "work", Platform: "slack", AppTokenEnv: "A", BotTokenEnv: "B", BaseURL: s.APIURL()},
 		secrets: map[string]string{"A": s.AppToken(), "B": s.BotToken(), "W": s.SigningSecret()}, close: s.Close, wait: s.Wait,
 		say: func(text string) { s.Say(wei, dm, text) },
-		see: func() (out []shown) {
-			for _, m := range s.BotMessages(dm) {
-				v := shown{id: m.TS, text: m.Shown()}
-				for _, b := range m.Buttons() {
-					v.buttons = append(v.buttons, b.Label)
-				}
-				out = append(out, v)
+		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "C0GEN",
+		refuse: func() { s.Inject(slacksim.Fault{Method: "chat.update", Kind: slacksim.FaultError, Code: "edit_window_closed"}) },
+		told: func() (out []string) {
+			for _, m := range s.Ephemeral(wei) {
+				out = append(out, m.Shown())
 			}
 			return out
 		},
@@ -118,17 +133,27 @@ func slackPhone() phone {
 func discordPhone() phone {
 	s := discordsim.New(discordsim.Options{})
 	dm := s.DM(discordsim.Wei)
+	seeIn := func(conversation string) (out []shown) {
+		for _, m := range s.BotMessages(conversation) {
+			v := shown{id: m.ID, text: m.Shown()}
+			for _, b := range m.Buttons() {
+				v.buttons = append(v.buttons, b.Label)
+			}
+			out = append(out, v)
+		}
+		return out
+	}
 	return phone{
 		config:  ConnectionConfig{Name: "work", Platform: "discord", BotTokenEnv: "B", BaseURL: s.APIURL()},
 		secrets: map[string]string{"B": s.Token()}, close: s.Close, wait: s.Wait,
 		say: func(text string) { s.Say(discordsim.Wei, dm, text) },
-		see: func() (out []shown) {
-			for _, m := range s.BotMessages(dm) {
-				v := shown{id: m.ID, text: m.Shown()}
-				for _, b := range m.Buttons() {
-					v.buttons = append(v.buttons, b.Label)
-				}
-				out = append(out, v)
+		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: discordsim.General,
+		refuse: func() {
+			s.Inject(discordsim.Fault{Method: "messages.edit", Kind: discordsim.FaultError, Status: 400, Code: 50083})
+		},
+		told: func() (out []string) {
+			for _, m := range s.Ephemeral(discordsim.Wei) {
+				out = append(out, m.Shown())
 			}
 			return out
 		},
@@ -151,17 +176,26 @@ func larkPhone(app string) phone {
 	s := larksim.New(larksim.Options{AppID: app, Scopes: scopes("lark", `(?m)^ +"([a-z_.:]+)",?$`)})
 	const who = "ou_wei"
 	dm := s.DM(who)
+	seeIn := func(conversation string) (out []shown) {
+		for _, m := range s.BotMessages(conversation) {
+			v := shown{id: m.ID, text: m.Shown()}
+			for _, b := range m.Buttons() {
+				v.buttons = append(v.buttons, b.Label)
+			}
+			out = append(out, v)
+		}
+		return out
+	}
 	return phone{
 		config:  ConnectionConfig{Name: "work", Platform: "lark", AppID: s.AppID(), AppSecretEnv: "S", BaseURL: s.URL()},
 		secrets: map[string]string{"S": s.AppSecret(), "K": "an-encrypt-key", "V": s.VerificationToken()}, close: s.Close, wait: s.Wait,
 		say: func(text string) { s.Say(who, dm, text) },
-		see: func() (out []shown) {
-			for _, m := range s.BotMessages(dm) {
-				v := shown{id: m.ID, text: m.Shown()}
-				for _, b := range m.Buttons() {
-					v.buttons = append(v.buttons, b.Label)
-				}
-				out = append(out, v)
+		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "oc_gen",
+		// 230031: a card older than 14 days.
+		refuse: func() { s.Inject(larksim.Fault{Method: "im.message.patch", Kind: larksim.FaultError, Code: 230031}) },
+		told: func() (out []string) {
+			for _, m := range s.Toasts(who) {
+				out = append(out, m.Text)
 			}
 			return out
 		},

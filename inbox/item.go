@@ -79,6 +79,12 @@ type Item struct {
 	Drawn   string `json:"drawn,omitempty"`
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"` // the platform's id once sent
+	// Old are messages that were this card until the platform refused to change
+	// them, newest last; Again counts them all, Replaced is when the last was given
+	// up. UTC ms.
+	Old      []string `json:"old,omitempty"`
+	Again    int      `json:"again,omitempty"`
+	Replaced int64    `json:"replaced,omitempty"`
 	// First is when the first write was started, where a lookup begins. UTC ms.
 	First   int64  `json:"first,omitempty"`
 	Tries   int    `json:"tries,omitempty"`

@@ -50,7 +50,7 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 		return Outcome{Code: "unknown_action"}, nil
 	}
 	if it.Kind == Progress {
-		if it.Message != "" && it.Message != e.Press.Message || it.Place.Connection != e.Place.Connection {
+		if it.Message != "" && it.Message != e.Press.Message && !it.Was(e.Press.Message) || it.Place.Connection != e.Place.Connection {
 			return Outcome{Code: "other_place", Item: it}, nil
 		}
 		m, err := MailOver(t.tx, k)
@@ -59,7 +59,7 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 		}
 		return m.pressProgress(it, b, actor, known)
 	}
-	if it.Place.Connection != e.Place.Connection || it.Place.Conversation != e.Place.Conversation || it.Message != "" && it.Message != e.Press.Message {
+	if !it.hangsAt(e.Place, e.Press.Message) {
 		return Outcome{Code: "other_place", Item: it}, nil
 	}
 	r, err := k.ReaderOf(t.tx)

@@ -88,6 +88,9 @@ func dropItem(m *Mail, id string, unwritten bool) error {
 			return err
 		}
 		keys := [][]byte{store.Key(tblItem, it.ID), store.Key(tblOurs, it.Place.Connection, it.Place.Conversation, it.Message)}
+		for _, old := range it.Old {
+			keys = append(keys, store.Key(tblOurs, it.Place.Connection, it.Place.Conversation, old))
+		}
 		for _, b := range it.Buttons {
 			keys = append(keys, store.Key(tblAction, b.ID))
 		}

@@ -60,3 +60,11 @@ func people(g view.Gate, say func(en, zh string) string) string {
 	}
 	return strings.Join(names, say(" or ", " 或 "))
 }
+
+// Replaces says on a card that an older one of the same can no longer be changed.
+func Replaces(lang string) string {
+	if lang == "zh" {
+		return "较早的那张卡片无法再更新，以这张为准"
+	}
+	return "An older card of this can no longer be changed; this one holds"
+}
