@@ -10,6 +10,7 @@ import (
 
 	"loopx/adapters/chat"
 	"loopx/inbox"
+	"loopx/kernel"
 	"loopx/kernel/store"
 )
 
@@ -134,6 +135,9 @@ func TestSecretsAreHeldBack(t *testing.T) {
 			if dead[0].Why != "held back: Slack token" {
 				t.Errorf("why: %q", dead[0].Why)
 			}
+			if list := d.deadOutward(); len(list) != 1 || list[0].Text != "" {
+				t.Errorf("the list of dead letters has %+v, want no text", list)
+			}
 			return inbox.Over(tx).Replay(dead[0].ID)
 		})
 		if err != nil {
@@ -155,25 +159,34 @@ func TestDeadLettersAreReplayed(t *testing.T) {
 		if d.dead() != 1 {
 			t.Fatalf("%d dead", d.dead())
 		}
-		err := d.k.Store().Update(t.Context(), func(tx store.Tx) error {
-			dead, err := inbox.DeadItems(tx, 10)
-			if err != nil {
-				return err
-			}
-			if err := inbox.Over(tx).Replay(dead[0].ID); err != nil {
-				return err
-			}
-			if inbox.Over(tx).Replay(dead[0].ID) == nil {
-				t.Error("what is not dead can be replayed")
-			}
-			return nil
-		})
-		if err != nil {
+		dead := d.deadOutward()
+		if len(dead) != 1 || dead[0].Connection != "work" || dead[0].Why != "gone: channel_not_found" || dead[0].Text != "hello" || dead[0].Shown {
+			t.Fatalf("the list of dead letters has %+v", dead)
+		}
+		replay := &inbox.ReplayMessage{Goal: "site", Message: dead[0].ID}
+		if _, err := d.k.Do(t.Context(), replay, asCLI); kernel.AsError(err).Code != "owner_only" {
+			t.Fatalf("somebody else replays it: %v", err)
+		}
+		if _, err := d.k.Do(t.Context(), replay, asOwner); err != nil {
 			t.Fatal(err)
+		}
+		if _, err := d.k.Do(t.Context(), replay, asOwner); err == nil || kernel.AsError(err).Code != "not_dead" {
+			t.Errorf("what is not dead can be replayed: %v", err)
 		}
 		synctest.Wait()
 		if got := d.a.said()["D1"]; !slices.Equal(got, []string{"hello"}) || d.dead() != 0 {
 			t.Errorf("said %q, %d dead", got, d.dead())
 		}
 	})
+}
+
+// deadOutward is what `loopx inbox dead` lists of our own messages.
+func (d *desk) deadOutward() []inbox.DeadOutward {
+	d.t.Helper()
+	var v any
+	err := d.k.Read(d.t.Context(), func(r *kernel.Reader) (err error) { v, err = (&inbox.DeadMessages{}).Answer(r); return err })
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return v.(inbox.MessagesView).Outward
 }

@@ -100,7 +100,9 @@ func slackPhone() phone {
 		secrets: map[string]string{"A": s.AppToken(), "B": s.BotToken(), "W": s.SigningSecret()}, close: s.Close, wait: s.Wait,
 		say: func(text string) { s.Say(wei, dm, text) },
 		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "C0GEN",
-		refuse: func() { s.Inject(slacksim.Fault{Method: "chat.update", Kind: slacksim.FaultError, Code: "edit_window_closed"}) },
+		refuse: func() {
+			s.Inject(slacksim.Fault{Method: "chat.update", Kind: slacksim.FaultError, Code: "edit_window_closed"})
+		},
 		told: func() (out []string) {
 			for _, m := range s.Ephemeral(wei) {
 				out = append(out, m.Shown())

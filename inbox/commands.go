@@ -235,7 +235,8 @@ func (c *WithdrawMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options)
 	})
 }
 
-// ReplayMessage lets a dead letter try again: an owner's act.
+// ReplayMessage lets a dead letter try again: an owner's act. Message is a
+// person's, or an item of the outbox (see DeadOutward).
 type ReplayMessage struct {
 	kernel.Outside
 	Goal    string `json:"goal"`
@@ -251,6 +252,12 @@ func (c *ReplayMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (
 	return once(k, tx, c, opt, func(m *Mail) (any, bool, error) {
 		if opt.By.Kind != kernel.ByOwner {
 			return nil, false, kernel.Errorf(kernel.Denied, "owner_only", "replaying a message is an owner's act").Try("run it in a terminal outside the agent's host, or pass --owner-token-file")
+		}
+		if it, err := deadItem(m, c.Goal, c.Message); err != nil || it != nil {
+			if err == nil {
+				err = m.t.Replay(it.ID)
+			}
+			return map[string]any{"item_id": c.Message, "replayed": "outward"}, true, err
 		}
 		d, err := m.need(c.Goal, c.Message)
 		if err != nil {

@@ -38,6 +38,8 @@ func (*Messages) Name() string { return "inbox" }
 type MessagesView struct {
 	Goal     string         `json:"goal_id"`
 	Messages []MessageState `json:"messages"`
+	// Outward are our own messages that are dead; only of DeadMessages.
+	Outward []DeadOutward `json:"outward,omitempty"`
 	// Waiting counts those nobody has yet, More says that the list was cut.
 	Waiting int  `json:"waiting"`
 	More    bool `json:"more,omitempty"`
@@ -187,6 +189,11 @@ func (q *DeadMessages) Answer(r *kernel.Reader) (any, error) {
 		}
 		out.Messages = append(out.Messages, s)
 	}
+	more := false
+	if out.Outward, more, err = deadOutward(r, q.Goal, limit); err != nil {
+		return nil, err
+	}
+	out.More = out.More || more
 	return out, r.Err()
 }
 

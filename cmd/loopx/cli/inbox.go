@@ -262,7 +262,7 @@ func inboxAdmit(a *app) *cobra.Command {
 func inboxDead(a *app) *cobra.Command {
 	var s scope
 	var all bool
-	c := a.verbOf("dead", "what could not be handled, with reasons", func(f *pflag.FlagSet) {
+	c := a.verbOf("dead", "what could not be handled or sent, with reasons", func(f *pflag.FlagSet) {
 		a.goalFlag(f, &s)
 		f.BoolVar(&all, "all", false, "the whole list")
 	}, func() error {
@@ -271,16 +271,31 @@ func inboxDead(a *app) *cobra.Command {
 			return err
 		}
 		return a.out(newFields().add(raw), func() string {
-			if len(v.Messages) == 0 {
+			if len(v.Messages)+len(v.Outward) == 0 {
 				return "Nothing is dead.\n"
 			}
-			return a.screen(messageRows(a, v), all, "loopx inbox dead --all")
+			return a.screen(append(messageRows(a, v), outwardRows(v)...), all, "loopx inbox dead --all")
 		})
 	})
 	r := &inbox.ReplayMessage{}
 	c.AddCommand(ownersMessage(a, "replay", "let one try again: an owner's act", &r.Goal, &r.Message, r,
-		"It waits for its agent again, or its answer is sent again.", "replay", "is tried again"))
+		"It waits for its agent again, or what was to be sent is sent again.", "replay", "is tried again"))
+	c.Long = "Messages of people that nobody could handle, and messages of ours that the platform\n" +
+		"will not take or that were held back. Replay takes the id in the first column."
 	return c
+}
+
+// outwardRows are our own messages that were not written.
+func outwardRows(v inbox.MessagesView) [][]string {
+	rows := make([][]string, 0, len(v.Outward))
+	for _, m := range v.Outward {
+		about := m.Text
+		if m.Gate != "" {
+			about = "the decision " + m.Gate
+		}
+		rows = append(rows, []string{m.ID, "to " + show(m.Connection, 17), m.Kind, show(m.Why, 30), show(m.Goal, 20), show(about, 40)})
+	}
+	return rows
 }
 
 // ownersMessage is a verb of an owner about one message.
