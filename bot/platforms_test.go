@@ -83,7 +83,7 @@ func scopes(platform, pattern string) []string {
 }
 
 func slackPhone() phone {
-	s := slacksim.New(slacksim.Options{People: []slacksim.Person{{ID: wei, Name: "Wei", Kind: slacksim.Member}}, Scopes: scopes("slack", `(?m)^ +- ([a-z.]+:[a-z.]+)$`)})
+	s := slacksim.New(slacksim.Options{People: []slacksim.Person{{ID: wei, Name: "Wei", Kind: slacksim.Member}}, Scopes: scopes("slack", `(?m)^ +- ([a-z_.]+:[a-z.]+)$`)})
 	dm := s.DM(wei)
 	seeIn := func(conversation string) (out []shown) {
 		for _, m := range s.BotMessages(conversation) {
@@ -175,7 +175,7 @@ func discordPhone() phone {
 
 // The SDK keeps its tokens by app id for the whole process.
 func larkPhone(app string) phone {
-	s := larksim.New(larksim.Options{AppID: app, Scopes: scopes("lark", `(?m)^ +"([a-z_.:]+)",?$`)})
+	s := larksim.New(larksim.Options{AppID: app, Scopes: scopes("lark", `(?m)^ +"([a-z0-9_.:]+)",?$`)})
 	const who = "ou_wei"
 	dm := s.DM(who)
 	seeIn := func(conversation string) (out []shown) {

@@ -2,6 +2,9 @@ package discord_test
 
 import (
 	"errors"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -98,4 +101,17 @@ func TestHealthNamesMissingRights(t *testing.T) {
 	adaptertest.Soon(t, "the role's", said("Send Messages in Threads"))
 	s.Close()
 	adaptertest.Soon(t, "gone", func() bool { return a.Health().State == chat.Retrying })
+}
+
+// The address of the guide asks for exactly the rights that the simulated bot
+// has, with which everything here works.
+func TestGuideIsEnough(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/guides/discord.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`permissions=([0-9]+)`).FindStringSubmatch(string(raw))
+	if m == nil || m[1] != strconv.FormatUint(uint64(sim.Invited), 10) {
+		t.Errorf("the guide invites with %q, the simulator's bot was invited with %d", m, sim.Invited)
+	}
 }

@@ -320,7 +320,7 @@ func TestOtherEvents(t *testing.T) {
 // Without the contact scope there is no name and nothing else is missing; B48 is
 // warned of once.
 func TestWithoutScopes(t *testing.T) {
-	s := newSim(t, sim.Options{Scopes: []string{"im:message"}, StringMentions: true})
+	s := newSim(t, sim.Options{Scopes: []string{"im:message", "im:message.p2p_msg:readonly", "im:message.group_at_msg:readonly"}, StringMentions: true})
 	var log adaptertest.Log
 	a, sink := newAdapter(t, s, func(c *lark.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }), adaptertest.NewRecorder()
 	adaptertest.Start(t, a, sink)

@@ -300,7 +300,7 @@ func TestSenderLookUp(t *testing.T) {
 	if e := sink.Next(t, adaptertest.Kind(chat.MessageSent)); e.Sender.Kind != chat.Human {
 		t.Errorf("sender %+v", e.Sender)
 	}
-	blind := sim.New(sim.Options{Scopes: []string{"chat:write"}})
+	blind := sim.New(sim.Options{Scopes: []string{"chat:write", "channels:history"}})
 	t.Cleanup(blind.Close)
 	b, dark := newAdapter(t, blind), adaptertest.NewRecorder()
 	adaptertest.Start(t, b, dark)

@@ -278,7 +278,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		says           []string
 	}{
 		"slack, one scope":      {"slack", scopeless.APIURL(), []string{scopeless.AppToken(), scopeless.BotToken()}, nil, []string{"(scope_missing)", "lacks users:read", "Bot Token Scopes"}},
-		"slack, as Slack tells": {"slack", told, []string{s.AppToken(), s.BotToken()}, nil, []string{"(scope_missing)", "lacks im:history, im:write"}},
+		"slack, as Slack tells": {"slack", told, []string{s.AppToken(), s.BotToken()}, nil, []string{"(scope_missing)", "im:history, im:write"}},
 		"discord, intent":       {"discord", d.APIURL(), []string{d.Token()}, nil, []string{"(intent_missing)", "Privileged Gateway Intents"}},
 		"lark, scope":           {"lark", l.URL(), []string{l.AppSecret()}, []string{"--app-id", l.AppID()}, []string{"(scope_missing)", "lacks im:chat:readonly", "publish"}},
 		"lark, bot":             {"lark", botless.URL(), []string{botless.AppSecret()}, []string{"--app-id", botless.AppID()}, []string{"(bot_missing)", "publish"}},
@@ -320,7 +320,7 @@ func withScopes(t *testing.T, s *slacksim.Server, scopes string) string {
 func TestUnattended(t *testing.T) {
 	s := slacksim.New(slacksim.Options{})
 	defer s.Close()
-	base := withScopes(t, s, "chat:write,im:history,im:write,reactions:write,users:read")
+	base := withScopes(t, s, "app_mentions:read,channels:history,chat:write,groups:history,im:history,im:write,reactions:write,users:read")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "app")
 	if err := os.WriteFile(file, []byte(s.AppToken()+"\n"), 0o644); err != nil {

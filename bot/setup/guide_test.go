@@ -64,7 +64,7 @@ func TestGuideOnATerminal(t *testing.T) {
 // What is checked is what the guide lets people paste.
 func TestScopesAreThoseOfTheGuide(t *testing.T) {
 	slack, _ := platformOf("slack")
-	if got, want := manifestScopes(slack.guide()), []string{"chat:write", "im:history", "im:write", "reactions:write", "users:read"}; !slices.Equal(got, want) {
+	if got, want := manifestScopes(slack.guide()), []string{"app_mentions:read", "channels:history", "chat:write", "groups:history", "im:history", "im:write", "reactions:write", "users:read"}; !slices.Equal(got, want) {
 		t.Errorf("scopes of the manifest: %v, want %v", got, want)
 	}
 	lark, _ := platformOf("lark")
