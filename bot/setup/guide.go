@@ -5,15 +5,25 @@ import (
 	"strings"
 )
 
-// guides are the pages of docs/guides up to their second step, word for word; a
+// guides are the pages of docs/guides up to their second step, and what they say
+// of doing without a websocket, word for word; a
 // test compares them.
 //
 //go:embed guide/*.md
 var guides embed.FS
 
-// guide is what to do at the platform, in Markdown.
+// guide is what to do at the platform, in Markdown; where it calls us, with what
+// is different then.
 func (p platform) guide() string {
-	b, err := guides.ReadFile("guide/" + p.name + ".md")
+	out := p.page("")
+	if p.webhook {
+		out += "\n" + p.page(".webhook")
+	}
+	return out
+}
+
+func (p platform) page(part string) string {
+	b, err := guides.ReadFile("guide/" + p.name + part + ".md")
 	if err != nil {
 		panic("setup: no guide for " + p.name) // it is compiled in
 	}

@@ -24,12 +24,23 @@ func TestGuideAndWizardAgree(t *testing.T) {
 		if from < 2 || to < from || !strings.Contains(page[from:to], "\n## 1. Create the app\n") {
 			t.Fatalf("%s has lost its first step", file)
 		}
-		if *update {
-			if err := os.WriteFile(filepath.Join("guide", p.name+".md"), []byte(page[from:to]), 0o600); err != nil {
-				t.Fatal(err)
+		agree := func(part, text, what string) {
+			if *update {
+				if err := os.WriteFile(filepath.Join("guide", p.name+part+".md"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else if text != p.page(part) {
+				t.Errorf("bot/setup/guide/%s%s.md is not what %s says %s: go test ./bot/setup -update", p.name, part, file, what)
 			}
-		} else if page[from:to] != p.guide() {
-			t.Errorf("bot/setup/guide/%s.md is not what %s says up to its second step: go test ./bot/setup -update", p.name, file)
+		}
+		agree("", page[from:to], "up to its second step")
+		if _, ok := p.called(); ok {
+			_, rest, found := strings.Cut(page, "\n## Without a websocket\n")
+			text, _, more := strings.Cut(rest, "\n## ")
+			if !found || !more || !strings.Contains(text, "loopx-bot setup "+p.name+" --webhook") {
+				t.Fatalf("%s does not say how to do without a websocket", file)
+			}
+			agree(".webhook", "## Without a websocket\n"+text, "of doing without a websocket")
 		}
 		if !strings.Contains(page[to:], "loopx-bot setup "+p.name) {
 			t.Errorf("%s does not name the command", file)
@@ -40,7 +51,7 @@ func TestGuideAndWizardAgree(t *testing.T) {
 // On a terminal nothing is wider than it, no marks are left, and what is to be
 // pasted stands there as in the guide.
 func TestGuideOnATerminal(t *testing.T) {
-	for _, p := range platforms() {
+	for _, p := range modes() {
 		shown := plain(p.guide())
 		_, blocks := fenced(p.guide())
 		if len(blocks) == 0 {
@@ -59,6 +70,13 @@ func TestGuideOnATerminal(t *testing.T) {
 			}
 		}
 	}
+}
+
+func modes() (out []platform) {
+	for _, p := range platforms() {
+		out = append(out, p.modes()...)
+	}
+	return out
 }
 
 // What is checked is what the guide lets people paste.

@@ -101,6 +101,10 @@ func verifyLark(ctx context.Context, c *caller, j *job, v values) (found, error)
 	if len(missing) > 0 {
 		return found{}, kernel.Errorf(kernel.Denied, "scope_missing", "the app lacks %s", strings.Join(missing, ", ")).Try("add it at %s (Permissions & Scopes), create a version and publish it", console)
 	}
+	if j.webhook {
+		out.next = append(out.next, calledAt(j, "at "+console+", Events & Callbacks,\n     choose your own server with that address for events\n     (im.message.receive_v1, im.message.recalled_v1) and for callbacks\n     (card.action.trigger), and publish a version"))
+		return out, nil
+	}
 	ws, err := ask(http.MethodPost, "callback/ws/endpoint", "", map[string]string{"AppID": id, "AppSecret": secret})
 	if err != nil {
 		return found{}, err

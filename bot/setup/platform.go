@@ -37,6 +37,7 @@ type platform struct {
 	credentials []credential
 	official    func(domain string) string
 	verify      func(context.Context, *caller, *job, values) (found, error)
+	webhook     bool // it calls us
 }
 
 func (p platform) has(key string) bool {
@@ -56,13 +57,13 @@ func platforms() []platform {
 		{
 			string(chat.Slack), "Slack",
 			[]credential{{"app-token", "App-level token (xapp-…)", true, wrongSlackApp}, bot(wrongSlackBot)},
-			at("https://slack.com/api/"), verifySlack,
+			at("https://slack.com/api/"), verifySlack, false,
 		},
-		{string(chat.Discord), "Discord", []credential{bot(wrongDiscord)}, at("https://discord.com/api/"), verifyDiscord},
+		{string(chat.Discord), "Discord", []credential{bot(wrongDiscord)}, at("https://discord.com/api/"), verifyDiscord, false},
 		{
 			string(chat.Lark), "Lark",
 			[]credential{{"app-id", "App ID (cli_…)", false, wrongLarkID}, {"app-secret", "App secret", true, wrongLarkSecret}},
-			larkAddress, verifyLark,
+			larkAddress, verifyLark, false,
 		},
 	}
 }
@@ -81,11 +82,13 @@ func allCredentials() []credential {
 	var out []credential
 	seen := map[string]bool{}
 	for _, p := range platforms() {
-		for _, c := range p.credentials {
-			if !seen[c.key] {
-				out = append(out, c)
+		for _, mode := range p.modes() {
+			for _, c := range mode.credentials {
+				if !seen[c.key] {
+					out = append(out, c)
+				}
+				seen[c.key] = true
 			}
-			seen[c.key] = true
 		}
 	}
 	return out

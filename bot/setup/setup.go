@@ -50,6 +50,14 @@ never an argument: it is typed, comes as a line of standard input, or is named.
   --app-id ID            lark: the app id; it is no secret
   --app-secret-file F    lark: where the app secret is
   --app-secret-env V
+  --webhook              slack, lark: the platform calls us, through a proxy of yours
+  --listen ADDR:PORT     with --webhook: where (default 127.0.0.1:8080)
+  --signing-secret-file F       slack with --webhook: instead of the app token
+  --signing-secret-env V
+  --encrypt-key-file F          lark with --webhook
+  --encrypt-key-env V
+  --verification-token-file F   lark with --webhook
+  --verification-token-env V
   --domain feishu|lark   lark: the platform the app lives on (default feishu)
   --sim --base-url URL   a simulator on this machine instead of the platform
 `
@@ -63,11 +71,15 @@ type job struct {
 	domain   string
 	base     string
 	sim      bool
-	yes      bool
-	given    map[string]source // where a credential is, by its key
-	before   []byte            // config.toml as it was read
-	mode     os.FileMode       // and its mode
-	config   string            // its path, links resolved
+	webhook  bool
+	listen   string // with webhook
+	// addListen: config.toml does not say yet where to listen.
+	addListen bool
+	yes       bool
+	given     map[string]source // where a credential is, by its key
+	before    []byte            // config.toml as it was read
+	mode      os.FileMode       // and its mode
+	config    string            // its path, links resolved
 }
 
 // source is where a credential was said to be.
@@ -132,6 +144,8 @@ func (j *job) parse() error {
 	fs.StringVar(&j.base, "base-url", "", "")
 	fs.BoolVar(&j.sim, "sim", false, "")
 	fs.BoolVar(&j.yes, "yes", false, "")
+	fs.BoolVar(&j.webhook, "webhook", false, "")
+	fs.StringVar(&j.listen, "listen", "", "")
 	named := map[string]*source{}
 	for _, c := range allCredentials() {
 		s := &source{}
@@ -168,6 +182,11 @@ func (j *job) parse() error {
 	if !ok {
 		return badArgs("name the platform: slack, discord or lark")
 	}
+	if j.webhook {
+		if p, ok = p.called(); !ok {
+			return badArgs("--webhook is for slack and lark: nobody calls us for " + p.name)
+		}
+	}
 	j.platform = p
 	if j.name == "" {
 		j.name = p.name
@@ -177,7 +196,7 @@ func (j *job) parse() error {
 		case *s == source{}:
 			continue
 		case !p.has(key):
-			return badArgs("--" + key + " is not for " + p.name)
+			return badArgs("--" + key + " is not for " + p.name + map[bool]string{true: " with --webhook", false: " without --webhook"}[j.webhook])
 		case s.file != "" && s.env != "":
 			return badArgs("give --" + key + "-file or --" + key + "-env, not both")
 		}
@@ -188,6 +207,14 @@ func (j *job) parse() error {
 	}
 	if j.domain != "" && j.domain != "feishu" && j.domain != "lark" {
 		return badArgs("--domain is feishu or lark")
+	}
+	if j.listen != "" && !j.webhook {
+		return badArgs("--listen is for --webhook")
+	}
+	if j.listen != "" {
+		if err := checkListen(j.listen); err != nil {
+			return err
+		}
 	}
 	if err := checkBase(j.base, j.sim); err != nil {
 		return err
@@ -235,6 +262,9 @@ func (j *job) look() error {
 		if c.Name == j.name {
 			return kernel.Errorf(kernel.Conflict, "name_taken", "%s has a connection %s already (%s)", j.home.Config(), c.Name, c.Platform).Try("choose another with --name, or take that entry out first")
 		}
+	}
+	if err := lookAtListener(j, cfg.Webhook.Listen); err != nil {
+		return err
 	}
 	if err := j.readConfig(); err != nil {
 		return err

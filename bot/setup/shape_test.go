@@ -40,6 +40,11 @@ func TestShapes(t *testing.T) {
 		{"lark secret", wrongLarkSecret, "abcdefghijklmnop", ""},
 		{"lark secret", wrongLarkSecret, "cli_a0b1c2d3e4f50617", "that is the app id"},
 		{"lark secret", wrongLarkSecret, "t-g1044abc", "access token"},
+		{"signing secret", wrongSigning, hex32, ""},
+		{"signing secret", wrongSigning, "xoxb-1-2-abc", "that is a token"},
+		{"signing secret", wrongSigning, "not-hex-at-all-but-long", "0-9 and a-f"},
+		{"lark key", wrongLarkWord, "any-word-of-yours", ""},
+		{"lark key", wrongLarkWord, "cli_a0b1c2d3e4f50617", "that is the app id"},
 	} {
 		got := c.wrong(c.value)
 		if c.says == "" && got != "" || c.says != "" && !strings.Contains(got, c.says) {

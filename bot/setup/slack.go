@@ -55,12 +55,15 @@ func verifySlack(ctx context.Context, c *caller, j *job, v values) (found, error
 			return found{}, err
 		}
 	}
-	if _, _, err := ask("apps.connections.open", "app-token", nil); err != nil {
+	var next []string
+	if j.webhook {
+		next = []string{calledAt(j, "give that address as request_url of\n     event_subscriptions and of interactivity, with socket_mode_enabled: false\n     (App Manifest)")}
+	} else if _, _, err := ask("apps.connections.open", "app-token", nil); err != nil {
 		return found{}, err
 	}
 	var name string
 	_ = json.Unmarshal(who.User, &name) // it is only shown
-	return found{is: fmt.Sprintf("%s (%s) in the workspace %s (%s)", said(name), said(who.UserID), said(who.Team), said(who.TeamID))}, nil
+	return found{next: next, is: fmt.Sprintf("%s (%s) in the workspace %s (%s)", said(name), said(who.UserID), said(who.Team), said(who.TeamID))}, nil
 }
 
 // slackScopes compares what the token may do, which Slack says in a header of

@@ -34,15 +34,23 @@ func (j *job) secretPath(c credential) string {
 // entry draws the connection as config.toml has it.
 func (j *job) entry(v values) entry {
 	e := entry{config: bot.ConnectionConfig{Name: j.name, Platform: j.platform.name, Domain: j.domain, BaseURL: j.base}}
+	if j.webhook {
+		e.config.Mode = "webhook"
+	}
 	var b strings.Builder
 	set := func(key, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, "%s = %s\n", key, quote(value))
 		}
 	}
+	if j.addListen {
+		b.WriteString("\n[webhook]\n")
+		set("listen", j.listen)
+	}
 	b.WriteString("\n[[connection]]\n")
 	set("name", j.name)
 	set("platform", j.platform.name)
+	set("mode", e.config.Mode)
 	for _, c := range j.platform.credentials {
 		if !c.secret {
 			e.config.AppID = v[c.key].Reveal() // the only one that is none
@@ -59,6 +67,12 @@ func (j *job) entry(v values) entry {
 			e.config.BotTokenFile = path
 		case "app-secret":
 			e.config.AppSecretFile = path
+		case "signing-secret":
+			e.config.SigningSecretFile = path
+		case "encrypt-key":
+			e.config.EncryptKeyFile = path
+		case "verification-token":
+			e.config.VerificationTokenFile = path
 		}
 	}
 	set("domain", j.domain)
@@ -202,6 +216,9 @@ func (j *job) agrees(path string, e entry) error {
 	}
 	now, err := bot.LoadConfig(path)
 	old.Connections = append(old.Connections, e.config)
+	if j.addListen {
+		old.Webhook.Listen = j.listen
+	}
 	if err != nil || !reflect.DeepEqual(old, now) {
 		return kernel.Errorf(kernel.Invalid, "config_closed", "config.toml cannot be continued with a [[connection]] at its end").Try("write its connections as tables [[connection]], then run it again")
 	}
