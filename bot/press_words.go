@@ -57,7 +57,10 @@ func pressWords(lang string, who []string, o inbox.Outcome) string {
 	case "expired":
 		return say("%s has expired. Expiry grants nothing; the agent can ask again, or an owner reopens it.", "%s 已超时。超时不代表同意；Agent 可以再问，所有者也可以重新打开。", code)
 	case "stale":
-		return say("This card is out of date. The new one is below.", "这张卡片已过期，新卡片在下方。")
+		if o.Moved {
+			return say("This card is out of date. The new one is below.", "这张卡片已过期，新卡片在下方。")
+		}
+		return say("This card is out of date. The new one stands in its place.", "这张卡片已过期，已换成新的卡片。")
 	case "confirm_expired":
 		return say("The first press is more than a minute old. Press again to start over.", "第一次按键已超过一分钟，请重新开始。")
 	case "wrong_person":

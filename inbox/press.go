@@ -22,6 +22,8 @@ type Outcome struct {
 	// Reads says that who was refused may read the goal, and so may be told who
 	// can answer and who has.
 	Reads bool
+	// Moved says that the card hangs in a newer message than the one pressed.
+	Moved bool
 	// Owner is the name of somebody who can add an unknown person.
 	Owner string
 }
@@ -70,7 +72,7 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 	if err := r.Err(); err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{Item: it, Gate: g}
+	out := Outcome{Item: it, Gate: g, Moved: it.Was(e.Press.Message)}
 	switch {
 	case !known:
 		out.Code = "not_linked"

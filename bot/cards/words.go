@@ -11,7 +11,7 @@ type words struct {
 	approves, rejects, cancels, answers     string
 	blocks, blocksLane, blocksGoal, goesOn  string
 	nothing, asked, expires, never, stale   string
-	taken, nobody, recorded, outdated       string
+	taken, nobody, recorded                 string
 	confirmTitle, confirm, back, protected  string
 	expiredNote, withdrawnNote, reason, via string
 	votes, was, parked, pending, tainted    string
@@ -30,7 +30,7 @@ func wordsOf(lang string) words {
 			approves: "同意", rejects: "拒绝", cancels: "取消", answers: "回答",
 			blocks: "阻塞 %d / %d 个任务", blocksLane: "阻塞 %s 的全部工作", blocksGoal: "阻塞整个目标", goesOn: "另外 %d 个继续",
 			nothing: "不阻塞任何任务", asked: "提出于 %s", expires: "截止 %s", never: "不会超时", stale: "已过时",
-			taken: "由 %s 于 %s 接手", nobody: "当前无人运行，下次唤醒时执行", recorded: "已记录", outdated: "这张卡片已过期，新卡片在下方。",
+			taken: "由 %s 于 %s 接手", nobody: "当前无人运行，下次唤醒时执行", recorded: "已记录",
 			confirmTitle: "请再次确认", confirm: "确认：%s", back: "返回", protected: "受保护的决定，需要按两次",
 			expiredNote: "没有人在截止前回答。超时不代表同意。", withdrawnNote: "提问者已撤回。它阻塞的任务仍被阻塞。", reason: "理由：%s", via: "通过 %s",
 			votes: "%s：%d / %d 人一致", was: "此前：%s（%s，%s），不再有效", parked: "已过 %s，不再提醒，仍可回答",
@@ -47,7 +47,7 @@ func wordsOf(lang string) words {
 		approves: "approves", rejects: "rejects", cancels: "cancels", answers: "answers",
 		blocks: "Blocks %d of %d todos", blocksLane: "Blocks all work of %s", blocksGoal: "Blocks the whole goal", goesOn: "%d others go on",
 		nothing: "Blocks nothing", asked: "asked %s", expires: "expires %s", never: "expires never", stale: "out of date",
-		taken: "taken by %s %s", nobody: "nobody is running, taken at the next tick", recorded: "recorded", outdated: "This card is out of date. The new one is below.",
+		taken: "taken by %s %s", nobody: "nobody is running, taken at the next tick", recorded: "recorded",
 		confirmTitle: "press once more to confirm", confirm: "Confirm: %s", back: "Back", protected: "protected: it takes two presses",
 		expiredNote: "Nobody answered in time. Expiry grants nothing.", withdrawnNote: "The asker took it back. What it blocked stays blocked.", reason: "Reason: %s", via: "via %s",
 		votes: "Asks %s: %d of %d agree", was: "Before: %s by %s, %s; it holds no longer", parked: "parked since %s, it can still be answered",
