@@ -85,6 +85,18 @@ func (o *Overlay) Err() error { return o.err }
 // Len is the number of keys that Changes yields.
 func (o *Overlay) Len() int { return len(o.writes) }
 
+// Onto moves the overlay in front of another snapshot, which must already hold
+// what the overlay was written on.
+func (o *Overlay) Onto(base ReadTx) { o.base = base }
+
+// Absorb takes the writes of over, an overlay in front of o that is done with.
+// The limits of o do not count: they were over's to keep.
+func (o *Overlay) Absorb(over *Overlay) {
+	for _, k := range over.keys {
+		o.set(k, over.writes[k])
+	}
+}
+
 // Changes yields every written key in ascending order with its last value; a
 // nil value is a removal. The bytes belong to the overlay.
 func (o *Overlay) Changes() iter.Seq2[[]byte, []byte] {
@@ -124,12 +136,18 @@ func (o *Overlay) write(key, value []byte) error {
 	case o.limits.Bytes > 0 && size > o.limits.Bytes:
 		return o.refuse(fmt.Errorf("%w: more than %d bytes", ErrTooLarge, o.limits.Bytes))
 	}
+	o.bytes = size
+	o.set(string(key), value)
+	return nil
+}
+
+func (o *Overlay) set(key string, value []byte) {
 	if o.writes == nil {
 		o.writes = make(map[string][]byte)
 	}
-	k := string(key)
+	old, had := o.writes[key]
 	if !had {
-		o.keys = append(o.keys, k)
+		o.keys = append(o.keys, key)
 	}
 	if had && old == nil {
 		o.dels--
@@ -137,8 +155,7 @@ func (o *Overlay) write(key, value []byte) error {
 	if value == nil {
 		o.dels++
 	}
-	o.writes[k], o.bytes = value, size
-	return nil
+	o.writes[key] = value
 }
 
 // refuse remembers the first reason, so that a caller that drops the error of
@@ -177,7 +194,11 @@ func (o *Overlay) Scan(r Range, fn func(key, value []byte) bool) error {
 	}
 	o.scans++
 	defer func() { o.scans-- }()
-	m := merge{pending: o.pending(r), writes: o.writes, left: r.Limit, reverse: r.Reverse, fn: fn}
+	pending := o.pending(r)
+	if len(pending) == 0 {
+		return o.base.Scan(r, fn)
+	}
+	m := merge{pending: pending, writes: o.writes, left: r.Limit, reverse: r.Reverse, fn: fn}
 	base := r
 	// A buffered removal hides a pair of base, so base must be allowed to visit
 	// that many more before the caller's limit is reached.

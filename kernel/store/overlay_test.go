@@ -77,6 +77,28 @@ func TestOverlayReadsAsIfItsWritesWereThere(t *testing.T) {
 				}
 				delete(want, k)
 			},
+			"absorb": func(t *rapid.T) {
+				over := store.NewOverlay(o, store.Limits{})
+				for k, v := range rapid.MapOfN(key, rapid.Ptr(rapid.StringN(0, 2, -1), true), 0, 4).Draw(t, "writes") {
+					err := over.Delete([]byte(k))
+					delete(want, k)
+					if v != nil {
+						err = errors.Join(err, over.Put([]byte(k), []byte(*v)))
+						want[k] = *v
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				all := store.Range{Limit: math.MaxInt, Reverse: rapid.Bool().Draw(t, "reverse")}
+				if d := cmp.Diff(pairs(t, plain(want), all), pairs(t, over, all)); d != "" {
+					t.Fatalf("the overlay in front differs (-want +got):\n%s", d)
+				}
+				o.Absorb(over)
+			},
+			"onto": func(t *rapid.T) { // a snapshot that holds what was written already
+				o.Onto(maps.Clone(want))
+			},
 			"get": func(t *rapid.T) {
 				k := []byte(key.Draw(t, "k"))
 				got, _ := o.Get(k)

@@ -1,9 +1,10 @@
 // Package bolt is store.Store on one bbolt file, the embedded default.
 //
-// What it adds to bbolt: commits shared by all waiting callers, a checksum on
-// every record, a look at the file before it is mapped, a birth that a full
-// disk or a crash cannot spoil, and errors that say whether a write happened.
-// Locks between processes that keep no file open are in Lock.
+// What it adds to bbolt: commits shared by all waiting callers while the next
+// callers have their turns, a checksum on every record, a look at the file before
+// it is mapped, a birth that a full disk or a crash cannot spoil, and errors that
+// say whether a write happened. Locks between processes that keep no file open
+// are in Lock.
 package bolt
 
 import (
@@ -110,24 +111,30 @@ func (s *state) fail(err error) {
 	})
 }
 
-// refusal is why a call is not served: failed or closed.
-func (s *state) refusal() error {
+// lost is why nothing may be written any more, or nil.
+func (s *state) lost() error {
 	select {
 	case <-s.failed:
 		return s.err
 	default:
-		return store.ErrClosed
+		return nil
 	}
+}
+
+// refusal is why a call is not served: failed or closed.
+func (s *state) refusal() error {
+	if err := s.lost(); err != nil {
+		return err
+	}
+	return store.ErrClosed
 }
 
 // ready returns why a call with ctx must not start, or nil.
 func (s *state) ready(ctx context.Context) error {
-	select {
-	case <-s.failed:
-		return s.err
-	default:
-	}
-	if s.closed.Load() {
+	switch err := s.lost(); {
+	case err != nil:
+		return err
+	case s.closed.Load():
 		return store.ErrClosed
 	}
 	return ctx.Err()
@@ -181,7 +188,7 @@ func (s *Store) beginRead() (tx *bbolt.Tx, err error) {
 
 // Update runs fn in its turn and returns when its group is durable. fn runs in
 // the caller's goroutine while every other writer waits, so it must not block,
-// and must not call Update.
+// and must call neither Update nor View.
 func (s *Store) Update(ctx context.Context, fn func(store.Tx) error) error {
 	if err := s.state.ready(ctx); err != nil {
 		return err

@@ -15,8 +15,14 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// groupMax bounds how many callers share one commit.
-const groupMax = 256
+const (
+	// groupMax bounds how many callers share one commit.
+	groupMax = 256
+	// groupEnough is a group that need not wait for more when the disk is free: its
+	// commit costs little more than one of a single caller, and who comes then
+	// gets a turn while it runs.
+	groupEnough = 32
+)
 
 // The life of a request. Whoever moves it out of waiting decides whether it runs.
 const (
@@ -35,18 +41,23 @@ type request struct {
 	done  chan error          // writer to caller, once
 }
 
-// writer owns the write side of a Store: one goroutine that commits groups.
+// writer owns the write side of a Store. One goroutine gives callers their turns,
+// another commits what they wrote: while a group is on its way to the disk, the
+// next one is already made on top of it. No caller is answered before its own
+// group is durable, and a group is lost with the one it was made on.
 type writer struct {
 	s     *Store
 	queue chan *request
+	ready chan *group   // from the one goroutine to the other
 	quit  chan struct{} // closed by Close
-	gone  chan struct{} // closed when the goroutine has ended
+	gone  chan struct{} // closed when both have ended
 }
 
 func newWriter(s *Store) *writer {
 	return &writer{
 		s:     s,
 		queue: make(chan *request, groupMax),
+		ready: make(chan *group),
 		quit:  make(chan struct{}),
 		gone:  make(chan struct{}),
 	}
@@ -104,132 +115,222 @@ func call(r *request, tx *store.Overlay, fn func(store.Tx) error) (err error) {
 	return err
 }
 
-// run commits groups until Close or until an outcome is unknown.
+// run makes groups until Close or until an outcome is unknown.
 func (w *writer) run() {
 	defer close(w.gone)
+	committed := make(chan struct{})
+	go func() {
+		defer close(committed)
+		for g := range w.ready {
+			w.finish(g)
+		}
+	}()
+	defer func() { close(w.ready); <-committed }()
+	var before *group
 	for {
+		select { // where a caller waits too, it must not run
+		case <-w.s.state.failed:
+			return
+		case <-w.quit:
+			return
+		default:
+		}
 		select {
+		case <-w.s.state.failed:
+			return
 		case <-w.quit:
 			return
 		case r := <-w.queue:
-			if !w.group(r) {
-				return
+			if g := w.collect(before, r); len(g.members) > 0 {
+				w.ready <- g
+				before = g
 			}
 		}
 	}
 }
 
-// next returns a caller that is waiting now, or nil.
-func (w *writer) next() *request {
+// group is one commit in the making.
+type group struct {
+	base    *readTx        // the snapshot of whoever has its turn
+	writes  *store.Overlay // what the members wrote
+	before  *group         // whose writes this one saw before they were durable; nil: none
+	members []*request
+	changes []change      // writes, for the one who commits
+	err     error         // why the group is lost; set before done is closed
+	done    chan struct{} // closed when the outcome is known
+}
+
+// change is one write; a nil value is a removal.
+type change struct{ key, value []byte }
+
+// newGroup starts a group behind before, on top of its writes while they are not
+// in the file.
+func newGroup(before *group) *group {
+	g := &group{base: &readTx{}, done: make(chan struct{})}
+	below := store.ReadTx(g.base)
+	if before != nil && !before.ended() {
+		before.writes.Onto(g.base)
+		g.before, below = before, before.writes
+	}
+	g.writes = store.NewOverlay(below, store.Limits{})
+	return g
+}
+
+func (g *group) ended() bool {
+	select {
+	case <-g.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// collect gives r and whoever waits behind it their turns, and goes on with
+// those who come while the group before is not durable.
+func (w *writer) collect(before *group, r *request) *group {
+	g := newGroup(before)
+	for n := 1; r != nil; n++ {
+		w.serve(g, r)
+		if r = nil; n < groupEnough || n < groupMax && g.before != nil && !g.before.ended() {
+			r = w.next(g)
+		}
+	}
+	g.changes = make([]change, 0, g.writes.Len())
+	for k, v := range g.writes.Changes() {
+		g.changes = append(g.changes, change{k, v})
+	}
+	return g
+}
+
+// next returns a caller that is waiting now, or comes while g could not be
+// committed anyway; else nil.
+func (w *writer) next(g *group) *request {
 	select {
 	case r := <-w.queue:
 		return r
 	default:
+	}
+	if g.before == nil {
+		return nil
+	}
+	select {
+	case r := <-w.queue:
+		return r
+	case <-g.before.done:
 		return nil
 	}
 }
 
-// group is one commit in the making.
-type group struct {
-	tx      *bbolt.Tx
-	base    *readTx
-	err     error // why the group is lost
-	dirty   bool  // something was written
-	members []*request
+// serve gives r its turn and takes its writes. The snapshot is open for one turn
+// only: a commit that must map a larger file waits for all of them.
+func (w *writer) serve(g *group, r *request) {
+	if !r.state.CompareAndSwap(waiting, running) {
+		return
+	}
+	end, err := w.look(g)
+	if err != nil {
+		r.turn <- nil
+		r.done <- err
+		return
+	}
+	defer end()
+	tx := store.NewOverlay(g.writes, w.s.limits)
+	r.turn <- tx
+	take := <-r.ran
+	if take {
+		g.writes.Absorb(tx)
+	}
+	if g.before == nil && g.writes.Len() == 0 {
+		r.done <- nil // it saw committed data only: nothing to wait for
+		return
+	}
+	g.members = append(g.members, r)
 }
 
-// group runs r and whoever waits behind it in one transaction and commits it.
-// It returns false when the store must not go on.
-func (w *writer) group(r *request) bool {
-	g := w.begin()
-	for n := 1; r != nil; n++ {
-		w.serve(g, r)
-		if r = nil; n < groupMax {
-			r = w.next()
+// look opens a snapshot for the next turn of g.
+func (w *writer) look(g *group) (end func(), err error) {
+	if err := w.s.state.lost(); err != nil {
+		return nil, err
+	}
+	tx, err := w.s.beginRead()
+	if err != nil {
+		return nil, err
+	}
+	base, err := begin(tx, w.s.clock())
+	if err != nil {
+		return nil, errors.Join(err, tx.Rollback())
+	}
+	*g.base = *base
+	return func() { _ = tx.Rollback() }, nil
+}
+
+// finish makes a group durable and tells its members.
+func (w *writer) finish(g *group) {
+	g.err = w.s.state.lost()
+	if g.err == nil && g.before != nil {
+		g.err = g.before.err
+	}
+	g.before = nil // or each group would keep all before it
+	if g.err == nil && len(g.changes) > 0 {
+		g.err = w.write(g.changes)
+		switch {
+		case errors.Is(g.err, store.ErrUnknown):
+			w.s.state.fail(g.err)
+		case g.err == nil:
+			w.s.watchers.wake()
 		}
 	}
-	if g.dirty && g.err == nil {
-		g.err = w.commit(g.tx)
-	} else if g.tx != nil {
-		w.rollback(g)
-	}
-	unknown := errors.Is(g.err, store.ErrUnknown)
-	switch {
-	case unknown:
-		w.s.state.fail(g.err)
-	case g.dirty && g.err == nil:
-		w.s.watchers.wake()
-	}
+	close(g.done)
 	for _, r := range g.members {
 		r.done <- g.err
 	}
-	return !unknown
 }
 
-func (w *writer) begin() *group {
-	g := &group{}
+// write commits changes in one transaction.
+func (w *writer) write(changes []change) error {
+	var tx *bbolt.Tx
 	err := guard(func() (err error) {
-		g.tx, err = w.s.db.Begin(true)
+		tx, err = w.s.db.Begin(true)
 		return err
 	})
 	if err != nil {
 		// bbolt may have kept its writer lock: the next Begin would hang.
 		w.s.state.wedged.Store(true)
-		g.err = fmt.Errorf("%w: no transaction could start: %w", store.ErrUnknown, err)
-		return g
+		return fmt.Errorf("%w: no transaction could start: %w", store.ErrUnknown, err)
 	}
-	g.base, g.err = begin(g.tx, 0)
-	return g
+	if err := guard(func() error { return apply(tx, changes) }); err != nil {
+		return w.rollback(tx, err)
+	}
+	return w.commit(tx)
 }
 
-// serve gives r its turn and takes its writes.
-func (w *writer) serve(g *group, r *request) {
-	if !r.state.CompareAndSwap(waiting, running) {
-		return
+// apply copies changes into the transaction. An error leaves it half written: the
+// whole group must be rolled back.
+func apply(tx *bbolt.Tx, changes []change) error {
+	t, err := begin(tx, 0)
+	if err != nil {
+		return err
 	}
-	if g.err != nil {
-		g.members = append(g.members, r)
-		r.turn <- nil
-		return
-	}
-	g.base.now = w.s.clock()
-	tx := store.NewOverlay(g.base, w.s.limits)
-	r.turn <- tx
-	take := <-r.ran
-	if !g.dirty && (!take || tx.Len() == 0) {
-		r.done <- nil // it saw committed data only: nothing to wait for
-		return
-	}
-	g.members = append(g.members, r)
-	if !take || tx.Len() == 0 {
-		return
-	}
-	g.dirty = true
-	g.err = guard(func() error { return g.apply(tx) })
-}
-
-// apply copies the writes of tx into the transaction. An error leaves the
-// transaction half written: the whole group must be rolled back.
-func (g *group) apply(tx *store.Overlay) error {
-	for k, v := range tx.Changes() {
-		var err error
-		if v == nil {
-			err = g.base.bucket.Delete(k)
+	for _, c := range changes {
+		if c.value == nil {
+			err = t.bucket.Delete(c.key)
 		} else {
-			err = g.base.bucket.Put(k, pack(k, v))
+			err = t.bucket.Put(c.key, pack(c.key, c.value))
 		}
 		if err != nil {
-			return fmt.Errorf("store: record %s: %w", printable(k), err)
+			return fmt.Errorf("store: record %s: %w", printable(c.key), err)
 		}
 	}
 	return nil
 }
 
-func (w *writer) rollback(g *group) {
-	if err := guard(g.tx.Rollback); err != nil {
+// rollback gives tx up because of why.
+func (w *writer) rollback(tx *bbolt.Tx, why error) error {
+	if err := guard(tx.Rollback); err != nil {
 		w.s.state.wedged.Store(true)
-		g.err = fmt.Errorf("%w: rollback: %w", store.ErrUnknown, errors.Join(err, g.err))
+		return fmt.Errorf("%w: rollback: %w", store.ErrUnknown, errors.Join(err, why))
 	}
+	return why
 }
 
 // commit makes tx durable. An error of bbolt does not say whether it did: the

@@ -54,7 +54,7 @@ func queued(t *testing.T, s *Store, n int) {
 
 func TestCallersShareACommit(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "db"))
-	const n = 100
+	const n = groupEnough - 1
 	before := txid(t, s)
 	var wg sync.WaitGroup
 	err := s.Update(t.Context(), func(tx store.Tx) error {
@@ -77,23 +77,99 @@ func TestCallersShareACommit(t *testing.T) {
 	}
 }
 
-func TestAGroupIsBounded(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "db"))
-	before := txid(t, s)
-	var wg sync.WaitGroup
-	err := s.Update(t.Context(), func(tx store.Tx) error {
-		for i := range groupMax {
-			wg.Go(func() { _ = s.Update(context.Background(), put(fmt.Sprint(i))) })
-		}
-		queued(t, s, groupMax)
-		return tx.Put([]byte("first"), nil)
-	})
-	wg.Wait()
+// behind lets n callers come while the commit of a first one stands still, waits
+// until a whole group of them had its turn, and goes on after then. It returns
+// what each was told, the first one last; the last of the n refuses because of
+// what the first one wrote.
+func behind(t *testing.T, s *Store, n int, then func()) (told []error, refused error) {
+	t.Helper()
+	hold, err := s.db.Begin(true) // the commit cannot begin its transaction
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := txid(t, s) - before; got != 2 {
-		t.Fatalf("%d callers took %d commits, want 2", groupMax+1, got)
+	told, refused = make([]error, n+1), errors.New("refused because of the first")
+	var wg sync.WaitGroup
+	var answered atomic.Int32
+	update := func(i int, fn func(store.Tx) error) {
+		wg.Go(func() {
+			told[i] = s.Update(context.Background(), fn)
+			answered.Add(1)
+		})
+	}
+	ran, seen := make(chan struct{}), make(chan string, n)
+	update(n, func(tx store.Tx) error {
+		close(ran)
+		return tx.Put([]byte("first"), []byte("v"))
+	})
+	<-ran
+	for i := range n {
+		update(i, func(tx store.Tx) error {
+			v, err := tx.Get([]byte("first"))
+			seen <- string(v)
+			if err = errors.Join(err, tx.Put(store.Key("k", fmt.Sprint(i)), nil)); i == n-1 {
+				err = refused
+			}
+			return err
+		})
+	}
+	for range min(n, groupMax) {
+		if v := <-seen; v != "v" {
+			t.Errorf("a caller read %q, want what the first one wrote", v)
+		}
+	}
+	if got := answered.Load(); got != 0 {
+		t.Errorf("%d callers were answered before anything was durable", got)
+	}
+	then()
+	if err := hold.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	return told, refused
+}
+
+func TestTheNextGroupIsMadeWhileOneCommits(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "db"))
+	before := txid(t, s)
+	const n = groupMax + groupEnough
+	told, refused := behind(t, s, n, func() {})
+	for i, err := range told {
+		if i == n-1 && errors.Is(err, refused) {
+			continue
+		}
+		if err != nil {
+			t.Errorf("caller %d: %v", i, err)
+		}
+	}
+	if got := txid(t, s) - before; got < 2 || got > 4 {
+		t.Errorf("%d callers took %d commits, want 2 to 4", n+1, got)
+	}
+	if err := s.View(t.Context(), func(tx store.ReadTx) error {
+		rows := 0
+		err := tx.Scan(store.Under(2*n, "k"), func(_, _ []byte) bool { rows++; return true })
+		if rows != n-1 {
+			t.Errorf("%d rows are there, want %d", rows, n-1)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAGroupIsLostWithTheOneBefore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	s := open(t, path)
+	told, _ := behind(t, s, 5, func() { _ = s.file.Close() }) // every write fails now
+	for i, err := range told {
+		if !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("caller %d was told %v, want ErrUnknown", i, err)
+		}
+	}
+	_ = s.Close()
+	if err := open(t, path).View(t.Context(), func(tx store.ReadTx) error {
+		return tx.Scan(store.Range{Limit: 10}, func(k, _ []byte) bool { t.Errorf("%q is there", k); return true })
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 
