@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -229,7 +230,9 @@ func TestSlash(t *testing.T) {
 	sink.Answer = func(context.Context, chat.Event) (chat.Answer, error) {
 		return chat.Answer{Notice: "five <lines>"}, nil
 	}
-	run(t, s, a, sink)
+	stop := run(t, s, a, sink)
+	offered := func() bool { return slices.Contains(s.Commands(), "loopx") }
+	adaptertest.Eventually(t, s, "the command", offered)
 	if _, err := s.Slash(sim.Wei, sim.General, "loopx", "text", "status"); err != nil {
 		t.Fatal(err)
 	}
@@ -240,6 +243,14 @@ func TestSlash(t *testing.T) {
 	adaptertest.Eventually(t, s, "the answer", func() bool { return len(s.Ephemeral(sim.Wei)) == 1 })
 	if got := s.Ephemeral(sim.Wei)[0].Shown(); got != "five <lines>" || len(s.Calls("webhooks.create")) != 0 {
 		t.Errorf("answered %q", got)
+	}
+
+	// It stays with the app: the next run finds it and makes none.
+	stop()
+	run(t, s, newAdapter(t, s), sink)
+	adaptertest.Eventually(t, s, "a second look", func() bool { return len(s.Calls("commands.list")) == 2 })
+	if n := len(s.Calls("commands.create")); n != 1 {
+		t.Errorf("made %d times", n)
 	}
 }
 

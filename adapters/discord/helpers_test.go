@@ -104,7 +104,7 @@ var schemas = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
 	out := map[string]*jsonschema.Schema{}
 	for _, name := range []string{
 		"MessageCreateRequest", "MessageEditRequestPartial", "CreateMessageInteractionCallbackRequest", "UpdateMessageInteractionCallbackRequest",
-		"ModalInteractionCallbackRequest", "IncomingWebhookRequestPartial", "CreatePrivateChannelRequest",
+		"ModalInteractionCallbackRequest", "IncomingWebhookRequestPartial", "CreatePrivateChannelRequest", "ApplicationCommandCreateRequest",
 	} {
 		if out[name], err = c.Compile("d.json#/components/schemas/" + name); err != nil {
 			return nil, err
@@ -137,6 +137,8 @@ func check(t *testing.T, verb, path string, body []byte) {
 		}[string(in["type"].(json.Number))]
 	case strings.Contains(path, "/webhooks/"):
 		name = "IncomingWebhookRequestPartial"
+	case strings.HasSuffix(path, "/commands"):
+		name = "ApplicationCommandCreateRequest"
 	case strings.HasSuffix(path, "/users/@me/channels"):
 		name = "CreatePrivateChannelRequest"
 	case verb == http.MethodPost:

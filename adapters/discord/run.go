@@ -149,7 +149,7 @@ func identifyPause(l dg.SessionInformation) time.Duration {
 }
 
 // ready begins a new session.
-func (r *runner) ready(s *socket, f dg.Event) error {
+func (r *runner) ready(ctx context.Context, s *socket, f dg.Event) error {
 	var d struct {
 		Session string `json:"session_id"`
 		URL     string `json:"resume_gateway_url"`
@@ -174,6 +174,7 @@ func (r *runner) ready(s *socket, f dg.Event) error {
 	}
 	r.up("connected to Discord")
 	r.in.catchUp(r.decoder)
+	r.in.aside(func() { r.in.register(ctx, d.App.ID) })
 	return nil
 }
 
@@ -188,7 +189,7 @@ func (r *runner) up(what string) {
 // marked and comes again after the resume.
 func (r *runner) dispatch(ctx context.Context, s *socket, f dg.Event) error {
 	if f.Type == "READY" {
-		return r.ready(s, f)
+		return r.ready(ctx, s, f)
 	}
 	if r.session.mark == nil {
 		r.counts.Add("frame:before_ready")

@@ -4,6 +4,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,13 +20,14 @@ func TestGuideIsEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := func(pattern string) (out []string) {
-		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(raw), -1) {
-			out = append(out, m[1])
+	list := func(key string) []string {
+		m := regexp.MustCompile(`(?m)^ +` + key + `:\n((?: +- [a-z_.:]+\n)+)`).FindStringSubmatch(string(raw))
+		if m == nil {
+			t.Fatalf("the guide's manifest has no %s", key)
 		}
-		return out
+		return strings.Fields(strings.ReplaceAll(m[1], "- ", " "))
 	}
-	opt := sim.Options{Scopes: list(`(?m)^ +- ([a-z_.]+:[a-z.]+)$`), Events: list(`(?m)^ +- ([a-z_.]+)$`)}
+	opt := sim.Options{Scopes: list("bot"), Events: list("bot_events")}
 	if !slices.Contains(opt.Scopes, "chat:write") || !slices.Contains(opt.Events, "message.im") {
 		t.Fatalf("the guide's manifest has the scopes %q and events %q", opt.Scopes, opt.Events)
 	}
@@ -63,6 +65,10 @@ func TestGuideIsEnough(t *testing.T) {
 	sink.Next(t, func(e chat.Event) bool {
 		return e.Message != nil && len(e.Message.Mentions) == 1 && e.Message.Mentions[0].Self
 	})
+	if _, err := s.Slash("U0WEI", "C0GEN", "/loopx", "status"); err != nil {
+		t.Fatal(err)
+	}
+	sink.Next(t, adaptertest.Kind(chat.CommandSent))
 	for _, c := range s.Calls("") {
 		if c.Error == "missing_scope" {
 			t.Errorf("%s was refused for want of a scope", c.Method)

@@ -57,7 +57,7 @@ func verifySlack(ctx context.Context, c *caller, j *job, v values) (found, error
 	}
 	var next []string
 	if j.webhook {
-		next = []string{calledAt(j, "give that address as request_url of\n     event_subscriptions and of interactivity, with socket_mode_enabled: false\n     (App Manifest)")}
+		next = []string{calledAt(j, "give that address as request_url of\n     event_subscriptions and of interactivity, and as url of the command, with socket_mode_enabled: false\n     (App Manifest)")}
 	} else if _, _, err := ask("apps.connections.open", "app-token", nil); err != nil {
 		return found{}, err
 	}
