@@ -92,7 +92,7 @@ func escalated(r *kernel.Reader, person string, g *kernel.Gate) bool {
 func privately(r *kernel.Reader, p *kernel.Person, known map[string]bool) []inbox.Spot {
 	var out []inbox.Spot
 	for _, v := range r.PrincipalsOf(p.ID) {
-		if v.Status != kernel.Linked || !known[v.Connection] || v.Private == "" {
+		if v.Status != kernel.Linked || !known[v.Connection] || v.Private == "" || v.Refused {
 			continue
 		}
 		s := inbox.Spot{Place: chat.Place{Connection: v.Connection, Conversation: v.Private}, Person: p.ID, Copy: true}

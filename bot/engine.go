@@ -50,6 +50,7 @@ func (e *engine) startWriters() {
 	// The watch is opened before the first look, so that nothing falls between.
 	wake := e.k.Store().Watch(ctx)
 	e.writers.Go(func() { e.project(ctx, wake) })
+	e.writers.Go(func() { e.watchReach(ctx) })
 	for _, c := range e.conns {
 		wake := e.k.Store().Watch(ctx)
 		e.writers.Go(func() { c.outbox.run(ctx, wake) })

@@ -217,6 +217,11 @@ func (o *outbox) failed(ctx context.Context, id string, err error) error {
 	kind := chat.KindOf(err)
 	return o.k.Store().Update(ctx, func(tx store.Tx) error {
 		in := inbox.Over(tx)
+		if kind == chat.Gone {
+			if err := o.refused(tx, id); err != nil {
+				return err
+			}
+		}
 		if kind == chat.Gone || kind == chat.Invalid {
 			if again, err := in.Replace(id, why); again || err != nil {
 				return err

@@ -35,6 +35,7 @@ type scripted struct {
 	// refuse is a text that is never taken.
 	refuse string
 	texts  map[string][]string // what was taken, by conversation
+	since  int64               // of state
 	noEdit error               // what every edit is answered with
 }
 
@@ -70,7 +71,7 @@ func (s *scripted) script(fail ...error) {
 func (s *scripted) become(state chat.HealthState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state = state
+	s.state, s.since = state, time.Now().UnixMilli()
 }
 
 func (s *scripted) next() error {
@@ -131,7 +132,7 @@ func (s *scripted) Caps() chat.Caps                                  { return s.
 func (s *scripted) Health() chat.Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return chat.Health{State: s.state}
+	return chat.Health{State: s.state, Since: s.since}
 }
 
 // desk is an outbox on the model store inside a bubble of fake time.

@@ -81,6 +81,9 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 		return chat.Answer{}, err
 	}
 	actor, known := s.actor(r, e)
+	if err := s.writable(tx, r, e, known); err != nil {
+		return chat.Answer{}, err
+	}
 	f, err := factsOf(r, e, actor, known)
 	if err != nil {
 		return chat.Answer{}, err

@@ -193,7 +193,7 @@ func lapsed(t *Tx, r *kernel.Reader, it *Item, g *kernel.Gate) error {
 	if late || !buttonsFit(t, r, it, g) {
 		return redraw(t, r, it, g)
 	}
-	if parked := g.Parked(t.now); parked != it.Parked {
+	if parked := g.Parked(t.now) || r.Unreachable(g) != nil; parked != it.Parked {
 		it.Parked = parked
 		return t.want(it)
 	}

@@ -98,7 +98,8 @@ type Item struct {
 	Confirm *Confirm `json:"confirm,omitempty"`
 	// Page is the page of the whole that is shown, from 1; 0 is the card itself.
 	Page int `json:"page,omitempty"`
-	// Parked says that it was drawn since its gate was parked.
+	// Parked says that it was drawn since its gate was parked, or since nobody could
+	// be told of it.
 	Parked bool `json:"parked,omitempty"`
 	// Plan is what a plan's card shows and its press does.
 	Plan *Plan `json:"plan,omitempty"`

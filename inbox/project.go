@@ -3,6 +3,7 @@ package inbox
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"loopx/adapters/chat"
@@ -109,7 +110,7 @@ func changed(r *kernel.Reader, records []*kernel.Glance) (gates map[string]*kern
 // asksOthers says whether a record may change who is asked, or where.
 func asksOthers(event string) bool {
 	switch event {
-	case kernel.PrincipalChanged, kernel.RoleGranted, kernel.RoleAccepted, kernel.RoleRevoked, kernel.RoleSuspendedEvent, kernel.AwaySet, kernel.BindingSet, kernel.BindingChanged:
+	case kernel.PrincipalChanged, kernel.RoleGranted, kernel.RoleAccepted, kernel.RoleRevoked, kernel.RoleSuspendedEvent, kernel.AwaySet, kernel.ReachNoted, kernel.BindingSet, kernel.BindingChanged:
 		return true
 	}
 	return false
@@ -213,6 +214,22 @@ func (t *Tx) show(r *kernel.Reader, g *kernel.Gate, places []Spot) error {
 	for _, p := range places {
 		if _, err := t.AddCard(r, g, p); err != nil {
 			return err
+		}
+	}
+	return revive(t, copies, places)
+}
+
+// revive lets cards that were never outside be tried again in places that take
+// messages again: who could not be written to has written.
+func revive(t *Tx, copies []*Item, places []Spot) error {
+	for _, it := range copies {
+		if it.State != Dead || it.Message != "" || !strings.HasPrefix(it.Why, string(chat.Gone)) {
+			continue
+		}
+		if slices.ContainsFunc(places, func(s Spot) bool { return s.Person != "" && s.Place == it.Place }) {
+			if err := t.Replay(it.ID); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -119,7 +119,7 @@ func NewCommand(name string) Command {
 		(*CreateGoal)(nil), (*StartGoal)(nil), (*PauseGoal)(nil), (*CloseGoal)(nil), (*ConfigureGoal)(nil), (*RegisterAgent)(nil),
 		(*OpenSession)(nil), (*CloseSession)(nil),
 		(*AddTodo)(nil), (*UpdateTodo)(nil), (*ClaimTodo)(nil), (*CompleteTodo)(nil), (*SupersedeTodo)(nil), (*FireEvent)(nil), (*PollMonitor)(nil), (*TransferTodo)(nil),
-		(*OpenGate)(nil), (*AnswerGate)(nil), (*WithdrawGate)(nil), (*ReleaseGate)(nil), (*NotifyGate)(nil), (*ChangeGate)(nil), (*ReopenGate)(nil), (*DisownAnswer)(nil), (*RenewToken)(nil), (*SetAway)(nil), (*TaintTurn)(nil), (*RevokeGrant)(nil),
+		(*OpenGate)(nil), (*AnswerGate)(nil), (*WithdrawGate)(nil), (*ReleaseGate)(nil), (*NotifyGate)(nil), (*ChangeGate)(nil), (*ReopenGate)(nil), (*DisownAnswer)(nil), (*RenewToken)(nil), (*SetAway)(nil), (*NoteReach)(nil), (*NotePrivate)(nil), (*TaintTurn)(nil), (*RevokeGrant)(nil),
 		(*OpenTurn)(nil), (*Refresh)(nil), (*SpendSlot)(nil), (*CommitTurn)(nil), (*MarkTurn)(nil), (*VoidSlot)(nil), (*OweAnswer)(nil), (*SettleAnswer)(nil), (*AckSchedule)(nil), (*HoldTodo)(nil),
 		(*ImportRows)(nil),
 		(*CreateLinkCode)(nil), (*RedeemLinkCode)(nil), (*SettleLink)(nil), (*Unlink)(nil), (*SuspendPrincipal)(nil), (*UnsuspendPrincipal)(nil), (*SetPerson)(nil), (*SetAttention)(nil),

@@ -78,8 +78,11 @@ type AskedFor struct {
 	Gate     string `json:"gate_id"`
 	Code     string `json:"code"`
 	Question string `json:"question"`
-	// State is waiting, or parked: its date has passed and nobody is reminded.
+	// State is waiting, parked (its date has passed and nobody is reminded), or
+	// unreachable: nobody who may answer can be told, and Fix mends that.
 	State string `json:"state,omitempty"`
+	Why   string `json:"unreachable,omitempty"` // the reason, see Unreachable
+	Fix   string `json:"fix,omitempty"`
 	// Meanwhile is what goes on without the answer, in the asker's words.
 	Meanwhile string `json:"meanwhile,omitempty"`
 }

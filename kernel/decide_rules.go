@@ -162,6 +162,9 @@ func (s *situation) ask(d *Decision) {
 	d.Scheduler = Hint{Action: "backoff_waiting_for_user", Cadence: "human_gate", Reason: "woken by the answer"}
 }
 
+// fixShown bounds, in bytes, how a gate is made reachable again in an answer.
+const fixShown = 120
+
 // askFor names the gates and notifies about those nobody was told of yet.
 func (s *situation) askFor(d *Decision, gates []string) {
 	d.Contract.User.Notify = "DONT_NOTIFY"
@@ -173,6 +176,8 @@ func (s *situation) askFor(d *Decision, gates []string) {
 		a := AskedFor{Gate: g.ID, Code: g.Code, Question: g.Question, State: "waiting", Meanwhile: g.Fallback}
 		if g.Parked(s.r.now) {
 			a.State = "parked"
+		} else if u := s.r.Unreachable(g); u != nil {
+			a.State, a.Why, a.Fix = "unreachable", u.Reason, brief(u.Fix, fixShown)
 		}
 		d.Contract.User.Ask = append(d.Contract.User.Ask, a)
 		if !g.Notified && a.State != "parked" {

@@ -26,6 +26,7 @@ type Event struct {
 	LinkCode    *LinkCode    `json:"link_code,omitempty"`
 	Grant       *Grant       `json:"grant,omitempty"`
 	Away        *Away        `json:"away,omitempty"`
+	Reach       *Reach       `json:"reach,omitempty"`
 	OwnerToken  *OwnerToken  `json:"owner_token,omitempty"`
 	Pruned      *Pruned      `json:"pruned,omitempty"`
 	Base        *Base        `json:"base,omitempty"`
@@ -72,6 +73,7 @@ const (
 	GateExtended       = "gate_extended"     // an expired one can be answered again
 	GateAwaits         = "gate_awaits_press" // answered at a terminal, to be confirmed by a press
 	AwaySet            = "away_set"
+	ReachNoted         = "reach_noted" // a connection came up or went down
 	OwnerTokenMarked   = "owner_token_marked"
 	GrantUsed          = "grant_used"
 	GateReleased       = "gate_released"

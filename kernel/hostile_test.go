@@ -107,6 +107,10 @@ func (o *office) one(name string) (kernel.Command, kernel.Options) {
 		return &kernel.RenewToken{}, owner()
 	case "person.away":
 		return &kernel.SetAway{Until: o.now + hour}, owner()
+	case "reach.note":
+		return &kernel.NoteReach{Connection: "work", Platform: "slack", State: "down", Reason: "the token was revoked", Fix: "loopx-bot setup slack"}, bot()
+	case "reach.private":
+		return &kernel.NotePrivate{Platform: "slack", Connection: "c", Tenant: "t", User: "u", Refused: true}, bot()
 	case "turn.taint":
 		return &kernel.TaintTurn{Goal: "site", Agent: "ann", Turn: "t1"}, cli()
 	case "gate.notified":

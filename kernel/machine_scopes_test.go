@@ -75,7 +75,9 @@ func (s *rows) taints(c kernel.Caller, steady int64) bool {
 
 // rights is a step of grants and taints.
 func (m *machine) rights(t *rapid.T) {
-	switch rapid.IntRange(0, 3).Draw(t, "rights") {
+	switch rapid.IntRange(0, 4).Draw(t, "rights") {
+	case 4:
+		m.try(t, &kernel.NoteReach{Connection: "work", Platform: "slack", State: rapid.SampledFrom([]string{"up", "down", "gone", "odd"}).Draw(t, "reach")}, m.by(t, kernel.ByBot))
 	case 0:
 		if len(m.at.grants) > 0 {
 			m.try(t, &kernel.RevokeGrant{Goal: "site", Grant: rapid.SampledFrom(m.at.grants).Draw(t, "grant").ID}, m.by(t, kernel.ByOwner))

@@ -33,6 +33,7 @@ const (
 	tblAskOpen   = "qn" // goal, asking agent, open gate
 	tblAskRate   = "qa" // goal, asking agent, person, steady time, gate -> that time
 	tblAway      = "aw" // person
+	tblReach     = "cn" // connection
 	tblToken     = "ot" // whether the owner's token is to be renewed
 	tblFreed     = "fr" // goal, todo, gate whose approval let it go -> whether it was claimed since
 	tblLane      = "la" // goal, agent or "*", gate -> state of the block

@@ -96,6 +96,9 @@ func (t *tables) apply(e *Event) {
 	if v := e.Away; v != nil {
 		t.put(v, tblAway, v.Person)
 	}
+	if v := e.Reach; v != nil {
+		t.put(v, tblReach, v.Connection)
+	}
 	if v := e.OwnerToken; v != nil {
 		t.put(v, tblToken)
 	}

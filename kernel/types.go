@@ -335,6 +335,8 @@ type Principal struct {
 	Person     string `json:"person"`
 	// Private is the conversation in which the code was typed.
 	Private string `json:"private,omitempty"`
+	// Refused says that the platform takes no message there any more.
+	Refused bool   `json:"refused,omitempty"`
 	Status  string `json:"status"` // invited, pending, linked, suspended, revoked
 	Reason  string `json:"reason,omitempty"`
 	Since   int64  `json:"since"`

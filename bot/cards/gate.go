@@ -77,6 +77,9 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 	case who != "":
 		card.Facts = append(card.Facts, sprintf(w.who, who))
 	}
+	if g.Unreachable != nil {
+		card.Facts = append(card.Facts, unreachable(g.Language, g.Unreachable))
+	}
 	card.Facts = append(card.Facts, doubts(g, c, w)...)
 	if g.Tainted {
 		card.Facts = append(card.Facts, w.tainted)

@@ -33,6 +33,8 @@ func Line(g view.Gate, lang string, zone *time.Location, many bool) string {
 		s = sprintf(say("%s: expired %s, nobody answered", "%s：已于 %s 超时，没有人回答"), g.Code, at(g.Expires))
 	case g.Status == kernel.GateWithdrawn:
 		s = sprintf(say("%s: withdrawn, nothing is asked any more", "%s：已撤回，不再需要回答"), g.Code)
+	case g.Unreachable != nil:
+		s = sprintf(say("%s waits, and nobody who may answer it can be reached", "%s 等待中：有权回答的人都无法联系到"), g.Code)
 	case len(g.Asks) == 0:
 		s = sprintf(say("%s waits: nobody who may answer it is there", "%s 等待中：有权回答的人都不在"), g.Code)
 	default:
@@ -67,4 +69,17 @@ func Replaces(lang string) string {
 		return "较早的那张卡片无法再更新，以这张为准"
 	}
 	return "An older card of this can no longer be changed; this one holds"
+}
+
+// unreachable says in a fact of a card that nobody can be told, why, and what
+// mends it.
+func unreachable(lang string, u *kernel.Unreachable) string {
+	if lang != "zh" {
+		return "Nobody can be told of this: " + u.Words + ". Try: " + u.Fix
+	}
+	why := map[string]string{
+		"nobody": "没有人有权回答", "away": "有权回答的人都已离开，也没有代理人", "not_linked": "有权回答的人都没有关联聊天账号",
+		"no_private_chat": "无法私下给有权回答的人发消息", "connections_down": "能联系到他们的连接都已中断",
+	}[u.Reason]
+	return "无法通知任何人：" + why + "。处理方法：" + u.Fix
 }

@@ -26,16 +26,8 @@ func say(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 6 {
 		ts.Fatalf("usage: say VAR GOAL AGENT SESSION steer|queue|inbox TEXT [TURN]")
 	}
-	k, ok := ts.Value(servedKernel{}).(*kernel.Kernel)
-	if !ok {
-		home, err := client.FindHome(ts.Getenv("LOOPX_HOME"), func(string) string { return "" })
-		ts.Check(err)
-		st, err := bolt.Open(home.DB(), bolt.Options{LockTimeout: 5 * time.Second})
-		ts.Check(err)
-		defer func() { ts.Check(st.Close()) }()
-		k, err = kernel.Open(context.Background(), st, client.SystemClock{})
-		ts.Check(err)
-	}
+	k, done := scriptKernel(ts)
+	defer done()
 	actions := map[string]routing.Action{"steer": routing.Steer, "queue": routing.Queue, "inbox": routing.Inbox}
 	n, _ := strconv.Atoi(ts.Getenv("SAID"))
 	ts.Setenv("SAID", strconv.Itoa(n+1))
@@ -58,4 +50,34 @@ func say(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return err
 	}))
+}
+
+// scriptKernel is the kernel of a script's daemon, or one on its state file until
+// done is called.
+func scriptKernel(ts *testscript.TestScript) (k *kernel.Kernel, done func()) {
+	if k, ok := ts.Value(servedKernel{}).(*kernel.Kernel); ok {
+		return k, func() {}
+	}
+	home, err := client.FindHome(ts.Getenv("LOOPX_HOME"), func(string) string { return "" })
+	ts.Check(err)
+	st, err := bolt.Open(home.DB(), bolt.Options{LockTimeout: 5 * time.Second})
+	ts.Check(err)
+	k, err = kernel.Open(context.Background(), st, client.SystemClock{})
+	ts.Check(err)
+	return k, func() { ts.Check(st.Close()) }
+}
+
+// reach is `reach CONNECTION up|down|gone [FIX]`: how the bot found a connection.
+func reach(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: reach CONNECTION up|down|gone [FIX]")
+	}
+	k, done := scriptKernel(ts)
+	defer done()
+	c := &kernel.NoteReach{Connection: args[0], Platform: "slack", State: args[1]}
+	if len(args) > 2 {
+		c.Fix = args[2]
+	}
+	_, err := k.Do(context.Background(), c, kernel.Options{By: kernel.Actor{Kind: kernel.ByBot, Surface: "bot"}})
+	ts.Check(err)
 }

@@ -62,7 +62,7 @@ func TestScripts(t *testing.T) {
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"code": runCode, "json": jsonSet, "field": jsonField, "fields": jsonFields,
 					"hand": handWrite, "shot": shot, "tmpfs": mountTmpfs, "remount": remount, "newer": newerSchema,
-					"say": say, "lies": turnLies, "gone": pidsGone,
+					"say": say, "reach": reach, "lies": turnLies, "gone": pidsGone,
 				},
 			})
 		})

@@ -56,6 +56,8 @@ type FiveGate struct {
 	Code     string `json:"code"`
 	Question string `json:"question"`
 	Asked    int64  `json:"asked_at"`
+	// Unreachable is why nobody who may answer it can be told.
+	Unreachable string `json:"unreachable,omitempty"`
 }
 
 // Name implements Query.
@@ -84,6 +86,9 @@ func FiveOf(r *kernel.Reader, g *kernel.Goal) Five {
 	f.next(r, g, n)
 	if gates := r.OpenGates(g.ID, 1); len(gates) > 0 {
 		f.Gate, f.More = &FiveGate{Code: gates[0].Code, Question: gates[0].Question, Asked: gates[0].Created}, max(n.GatesOpen-1, 0)
+		if u := r.Unreachable(gates[0]); u != nil {
+			f.Gate.Unreachable = u.Reason
+		}
 	}
 	for i, e := range r.NewestEvidence(g.ID, 3) {
 		if i == 0 {
@@ -155,6 +160,9 @@ func (f *Five) Lines(lang string, now int64, zone *time.Location) []Line {
 	needs := say("nothing", "无")
 	if f.Gate != nil {
 		needs = fmt.Sprintf(say("%s %s (%s)", "%s %s（%s）"), f.Gate.Code, f.Gate.Question, Age(lang, now-f.Gate.Asked))
+		if f.Gate.Unreachable != "" {
+			needs += say(", nobody can be reached", "，无法联系到任何人")
+		}
 		if f.More > 0 {
 			needs += fmt.Sprintf(say(" and %d more", "，另有 %d 项"), f.More)
 		}

@@ -47,6 +47,8 @@ type Gate struct {
 	// Parked is set when its date has passed, or everybody who is asked is away:
 	// nobody is reminded, and it can still be answered.
 	Parked bool `json:"parked,omitempty"`
+	// Unreachable says why nobody who may answer can be told, and what mends it.
+	Unreachable *kernel.Unreachable `json:"unreachable,omitempty"`
 	// Asks are the persons who are asked now, by name.
 	Asks []string `json:"asks,omitempty"`
 	AsOf int64    `json:"as_of"`
@@ -103,6 +105,7 @@ func GateOf(r *kernel.Reader, v *kernel.Gate) Gate {
 	if g.Status == kernel.GateOpen {
 		asked := r.AskedPersons(v)
 		g.Parked = g.Parked || len(asked) == 0
+		g.Unreachable = r.Unreachable(v)
 		for _, id := range asked {
 			name := id
 			if p := r.Person(id); p != nil {

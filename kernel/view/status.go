@@ -38,6 +38,10 @@ type Item struct {
 	Since int64           `json:"since,omitempty"`
 	Next  int64           `json:"next,omitempty"`
 	Note  string          `json:"note,omitempty"`
+	// Unreachable is why nobody who may answer a gate can be told, and Fix what
+	// mends that.
+	Unreachable string `json:"unreachable,omitempty"`
+	Fix         string `json:"fix,omitempty"`
 }
 
 // Summary is the five lines of a goal.
@@ -100,11 +104,14 @@ func (s *StatusView) add(r *kernel.Reader, g *kernel.Goal) {
 		s.Stopped = append(s.Stopped, Item{Kind: "goal", Goal: g.ID, ID: g.ID, Title: g.Title, Since: g.Updated, Note: note})
 	}
 	for _, v := range r.OpenGates(g.ID, groupMost) {
-		note := ""
+		i := Item{Kind: "gate", Goal: g.ID, ID: v.ID, Code: v.Code, Title: v.Question, Agent: v.AskedBy, Prio: v.Severity, Since: v.Created}
 		if v.Expired(r.Now()) {
-			note = "expired"
+			i.Note = "expired"
 		}
-		s.NeedsYou = append(s.NeedsYou, Item{Kind: "gate", Goal: g.ID, ID: v.ID, Code: v.Code, Title: v.Question, Agent: v.AskedBy, Prio: v.Severity, Since: v.Created, Note: note})
+		if u := r.Unreachable(v); u != nil {
+			i.Note, i.Unreachable, i.Fix = "unreachable: "+u.Words, u.Reason, u.Fix
+		}
+		s.NeedsYou = append(s.NeedsYou, i)
 	}
 	for _, v := range r.List(g.ID, kernel.ListAsk, "", groupMost) {
 		s.NeedsYou = append(s.NeedsYou, Item{Kind: "ask", Goal: g.ID, ID: v.ID, Title: v.Title, Agent: v.AddedBy, Prio: v.Priority, Since: v.Created})

@@ -116,6 +116,7 @@ func checksOf(a *app, home client.Home, limit time.Duration) []check {
 			checks = append(checks, a.fileCheck(home, limit))
 		}
 		checks = append(append(checks, configCheck(home)), a.leftovers(home)...)
+		checks = append(checks, a.reachChecks(checks)...)
 	}
 	return append(checks, projectChecks(a)...)
 }

@@ -141,6 +141,9 @@ func (p *printer) decisionText(raw []byte, turn string) string {
 	}
 	for _, g := range d.Contract.User.Ask {
 		rows = append(rows, []string{"Needs you", g.Code + " " + show(g.Question, 60)})
+		if g.State == "unreachable" {
+			rows = append(rows, []string{"", "unreachable: nobody can be told; try: " + show(g.Fix, 120)})
+		}
 	}
 	if turn != "" {
 		rows = append(rows, []string{"Turn", show(turn, 120)})

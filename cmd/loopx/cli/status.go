@@ -65,6 +65,11 @@ func (p *printer) statusText(v view.StatusView, goal string, all bool) string {
 			rows = append(rows, p.itemRow(i, goal == ""))
 		}
 		text += p.bold(g.name) + "\n" + p.table(rows)
+		for _, i := range shown {
+			if i.Fix != "" {
+				text += "  " + cut(i.Code, 20) + " is " + show(i.Note, 100) + "\n    try: " + show(i.Fix, 120) + "\n"
+			}
+		}
 		if n := len(g.items) - len(shown); n > 0 {
 			text += fmt.Sprintf("  … %d more: loopx status --all\n", n)
 		}
@@ -87,7 +92,7 @@ func (p *printer) itemRow(i view.Item, withGoal bool) []string {
 	}
 	row = append(row, prio(i.Prio), cut(i.Agent, 14), when)
 	title := show(i.Title, 100)
-	if i.Note != "" {
+	if i.Note != "" && i.Fix == "" { // else it stands below
 		title += " · " + show(i.Note, 60)
 	}
 	return append(row, title)
