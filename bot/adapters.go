@@ -1,6 +1,8 @@
 package bot
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"log/slog"
 
 	"loopx/adapters/chat"
@@ -9,6 +11,35 @@ import (
 	"loopx/adapters/slack"
 	"loopx/kernel"
 )
+
+// connectionOf is the adapter of a configured connection; it follows its
+// credentials when they are replaced.
+func connectionOf(c ConnectionConfig, getenv func(string) string, private func() []string, log *slog.Logger) (chat.Adapter, error) {
+	return newRenewed(
+		func() (string, error) { return c.fingerprint(getenv) },
+		func() (chat.Adapter, error) { return newAdapter(c, getenv, private, log) },
+		log.With("connection", c.Name),
+	)
+}
+
+// fingerprint tells one set of credentials from another without holding them.
+func (n ConnectionConfig) fingerprint(getenv func(string) string) (string, error) {
+	h := sha256.New()
+	for _, s := range [][2]string{
+		{n.AppTokenEnv, n.AppTokenFile}, {n.BotTokenEnv, n.BotTokenFile}, {n.AppSecretEnv, n.AppSecretFile}, {n.SigningSecretEnv, n.SigningSecretFile},
+		{n.EncryptKeyEnv, n.EncryptKeyFile}, {n.VerificationTokenEnv, n.VerificationTokenFile},
+	} {
+		if s == [2]string{} {
+			continue
+		}
+		v, err := secret("connection "+n.Name, s[0], s[1], getenv)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%d:%s", len(v.Reveal()), v.Reveal())
+	}
+	return string(h.Sum(nil)), nil
+}
 
 // newAdapter makes the adapter of a configured connection: one explicit case a
 // platform. private lists the private conversations it should catch up on.

@@ -233,7 +233,7 @@ func (b *Bot) connect() error {
 	b.console = console.New(console.Options{Name: consoleName, Log: consoleLog{b.held.Store}})
 	add(consoleName, chat.Console, b.console, pagePerson)
 	for _, c := range b.opt.Config.Connections {
-		a, err := newAdapter(c, b.opt.Getenv, func() []string { return privateChats(k, c.Name) }, log)
+		a, err := connectionOf(c, b.opt.Getenv, func() []string { return privateChats(k, c.Name) }, log)
 		if err != nil {
 			return err
 		}
