@@ -65,13 +65,14 @@ func (s *sink) Accept(ctx context.Context, e chat.Event) (chat.Answer, error) {
 
 func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 	in := inbox.Over(tx)
-	if m, err := in.Seen(e); err != nil || m != nil {
-		if err != nil {
-			return chat.Answer{}, err
-		}
-		return m.Answer, nil
+	seen, err := in.Seen(e)
+	if err != nil {
+		return chat.Answer{}, err
 	}
-	if s.platform == chat.Lark {
+	if seen != nil && (e.History || !seen.Fetched) {
+		return seen.Answer, nil
+	}
+	if s.platform == chat.Lark && seen == nil {
 		if again, err := inbox.Returned(in, e); again || err != nil {
 			return chat.Answer{}, err
 		}
@@ -89,6 +90,11 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 		return chat.Answer{}, err
 	}
 	v := routing.Decide(e, f)
+	if seen != nil {
+		if starts, err := s.starts(tx, e, v, seen.Verdict); !starts || err != nil {
+			return seen.Answer, err
+		}
+	}
 	if burned, err := s.spilled(tx, in, e, v); burned || err != nil {
 		return chat.Answer{}, errors.Join(err, in.Handled(e, string(routing.Burn), chat.Answer{}))
 	}
@@ -110,6 +116,23 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 		}
 	}
 	return answer, in.Handled(e, verdict, answer)
+}
+
+// starts says whether an event that was fetched before, and started nothing then,
+// does now that it is pushed.
+func (s *sink) starts(tx store.Tx, e chat.Event, v routing.Verdict, before string) (bool, error) {
+	if v.Action == routing.Drop || v.Action == routing.Missed {
+		return false, nil
+	}
+	m, err := inbox.MailOver(tx, s.k)
+	if err != nil {
+		return false, err
+	}
+	again, err := m.Pushed(e, before)
+	if again && err == nil {
+		err = inbox.Over(tx).Count("pushed_after_fetched")
+	}
+	return again, err
 }
 
 func (s *sink) actor(r *kernel.Reader, e chat.Event) (kernel.Actor, bool) {

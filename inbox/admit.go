@@ -32,6 +32,29 @@ func (m *Mail) Miss(e chat.Event, platform chat.Platform, person string, v routi
 	return firstErr(m.saveDelivery(d), m.t.Count("message:"+Missed))
 }
 
+// Pushed says whether a message that was fetched, and so may start nothing, still
+// may now that the platform pushes it as well: a connection reads the past while
+// new messages arrive, and which of the two ways is faster is chance. What was
+// stored of it makes room for the capture that follows. verdict is that of the
+// mark.
+func (m *Mail) Pushed(e chat.Event, verdict string) (bool, error) {
+	if strings.HasPrefix(verdict, "drop:") { // late, or of a sender of whom the past tells less
+		return true, nil
+	}
+	if verdict != string(routing.Missed) {
+		return false, nil
+	}
+	v, err := MessageOf(m.tx, e.Place, e.Message.ID)
+	if v == nil || err != nil {
+		return false, err // forgotten meanwhile
+	}
+	d, err := LoadDelivery(m.tx, v.ID)
+	if err != nil || v.Gone || d != nil && (d.State != Closed || d.Reason != Missed) {
+		return false, err // somebody has admitted it, or taken it back
+	}
+	return true, m.tx.Delete(store.Key(tblAge, store.I64(v.Received), v.ID))
+}
+
 func (m *Mail) deliveryOf(msg *Message, v routing.Verdict) *Delivery {
 	d := &Delivery{ID: msg.ID, Goal: v.Target.Goal, Agent: v.Target.Agent, Session: v.Target.Session, Turn: v.Target.Turn, Goals: v.Target.Goals,
 		Binding: v.Target.Binding, Members: v.Members, Tainted: msg.Tainted, Reply: v.Place.Place, Mode: v.Place.Mode, Created: m.now}

@@ -16,6 +16,8 @@ type Mark struct {
 	Verdict string      `json:"verdict"`
 	Answer  chat.Answer `json:"answer"`
 	Again   int         `json:"again,omitempty"`
+	// Fetched says that the event was read after a gap and not pushed.
+	Fetched bool `json:"fetched,omitempty"`
 	// Sum digests sender and text: a copy that differs changes nothing and is
 	// counted as a conflict.
 	Sum string `json:"sum,omitempty"`
@@ -55,7 +57,7 @@ func (t *Tx) Seen(e chat.Event) (*Mark, error) {
 // Handled marks an event with its verdict and answer. It must be in the same
 // transaction as the event's effects.
 func (t *Tx) Handled(e chat.Event, verdict string, a chat.Answer) error {
-	return t.put(Mark{At: t.now, Verdict: verdict, Answer: a, Sum: digestOf(e)}, markKey(e)...)
+	return t.put(Mark{At: t.now, Verdict: verdict, Answer: a, Fetched: e.History, Sum: digestOf(e)}, markKey(e)...)
 }
 
 // returnKey names what a person said by when and what it was. Lark was seen to
