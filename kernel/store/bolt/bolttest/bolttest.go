@@ -159,6 +159,7 @@ func write(t testing.TB, path string, b []byte) {
 func run(t testing.TB, args ...string) string {
 	t.Helper()
 	c := exec.Command("go", args...)
+	c.Env = append(os.Environ(), "CGO_ENABLED=0") // as what people run is built
 	var stderr strings.Builder
 	c.Stderr = &stderr
 	out, err := c.Output()
