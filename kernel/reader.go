@@ -88,8 +88,9 @@ type Reader struct {
 	now    int64
 	steady int64
 	err    error
-	// seen are decoded rows of a command, which reads some of them many times;
-	// nil keeps none. Whoever gets a row copies it before changing it.
+	// seen are decoded rows of a command, which reads some of them many times, and
+	// while its events are applied the rows that were put; nil keeps none. Whoever
+	// gets a row copies it before changing it.
 	seen map[string]any
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"strconv"
 
 	"loopx/kernel/store"
 )
@@ -85,7 +86,7 @@ func (r *Reader) CompactTo(before int64, upto uint64) uint64 {
 // in the place of the records up to upto. scratch is an empty store for the
 // tables as they were then. The caller runs CompactState on to with what it returns.
 func WriteCompacted(ctx context.Context, from, scratch, to store.Store, upto uint64) (*Base, error) {
-	if err := replay(ctx, from, scratch, upto); err != nil {
+	if err := replay(ctx, from, scratch, upto, false); err != nil {
 		return nil, err
 	}
 	out := &copier{ctx: ctx, to: to}
@@ -150,8 +151,7 @@ func journalSeq(key []byte) (uint64, bool) {
 	if !isTable(key, tblJournal) {
 		return 0, false
 	}
-	var n uint64
-	_, err := fmt.Sscanf(store.LastPart(key), "%016x", &n)
+	n, err := strconv.ParseUint(store.LastPart(key), 16, 64)
 	return n, err == nil
 }
 

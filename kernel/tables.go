@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ import (
 type tables struct {
 	reader
 	w store.Tx
+	// tablesOnly leaves the journal out of a replay.
+	tablesOnly bool
 }
 
 func (t *tables) putRaw(val []byte, key []byte) {
@@ -27,7 +30,11 @@ func (t *tables) putRaw(val []byte, key []byte) {
 func (t *tables) put(v any, key ...string) {
 	b, err := Marshal(v)
 	t.fail(err)
-	t.putRaw(b, store.Key(key...))
+	k := store.Key(key...)
+	t.putRaw(b, k)
+	if t.seen != nil && reflect.TypeOf(v).Kind() == reflect.Pointer {
+		t.seen[string(k)] = v // or place and count would decode it again
+	}
 }
 
 func (t *tables) mark(val string, key ...string) { t.putRaw([]byte(val), store.Key(key...)) }
@@ -43,7 +50,7 @@ func (t *tables) del(key ...string) {
 func (t *tables) count(goal string, fn func(*Counts)) {
 	c := t.Counts(goal)
 	fn(&c)
-	t.put(c, tblCounts, goal)
+	t.put(&c, tblCounts, goal)
 }
 
 // apply makes one event true.

@@ -105,7 +105,7 @@ func (r *repair) find(ctx context.Context, home client.Home) (err error) {
 		return kernel.Errorf(kernel.Unavailable, "beyond_repair", "the journal itself is damaged: %s", show(err.Error(), 200)).
 			Try("keep a copy of %s, then restore a backup: loopx backup restore --file FILE", home.DB())
 	}
-	err = differences(ctx, st, to, func(key, want []byte) bool {
+	err = differences(ctx, &rowsOf{st: st}, &rowsOf{st: to}, func(key, want []byte) bool {
 		if kernel.Mendable(key) {
 			r.rows = append(r.rows, row{bytes.Clone(key), bytes.Clone(want)})
 		} else {

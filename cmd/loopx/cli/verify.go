@@ -141,10 +141,11 @@ func verifyCopy(ctx context.Context, path, scratch string, progress io.Writer) (
 		return nil, fileError(scratch, err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	if err := kernel.Replay(ctx, st, to); err != nil {
+	checked, err := kernel.Rebuild(ctx, st, to)
+	if err != nil {
 		return nil, damagedCopy(path, err)
 	}
-	diff, err := differ(ctx, st, to)
+	diff, err := differ(ctx, &rowsOf{st: st, skip: checked}, &rowsOf{st: to})
 	if err != nil {
 		return nil, damagedCopy(path, err)
 	}
@@ -161,6 +162,7 @@ type row struct{ key, value []byte }
 // rowsOf walks the rows of a store that follow from the journal, a page at a time.
 type rowsOf struct {
 	st   store.Store
+	skip func(key []byte) bool // rows to pass over; nil: none
 	page []row
 	next []byte // where the next page starts
 	done bool
@@ -177,7 +179,7 @@ func (r *rowsOf) head(ctx context.Context) (*row, error) {
 			return tx.Scan(store.Range{From: r.next, Limit: pageRows}, func(k, v []byte) bool {
 				n++
 				r.next = append(bytes.Clone(k), 0)
-				if kernel.Rebuilt(k) {
+				if kernel.Rebuilt(k) && (r.skip == nil || !r.skip(k)) {
 					r.page = append(r.page, row{bytes.Clone(k), bytes.Clone(v)})
 				}
 				return true
@@ -195,16 +197,15 @@ func (r *rowsOf) head(ctx context.Context) (*row, error) {
 }
 
 // differ names the first row in which two stores differ, or "".
-func differ(ctx context.Context, a, b store.Store) (string, error) {
+func differ(ctx context.Context, a, b *rowsOf) (string, error) {
 	first := ""
 	err := differences(ctx, a, b, func(key, _ []byte) bool { first = keyText(key); return false })
 	return first, err
 }
 
-// differences tells each key under which two stores differ, with what b has there
+// differences tells each key under which two stores differ, with what y has there
 // (nil for nothing), until each says stop.
-func differences(ctx context.Context, a, b store.Store, each func(key, want []byte) bool) error {
-	x, y := &rowsOf{st: a}, &rowsOf{st: b}
+func differences(ctx context.Context, x, y *rowsOf, each func(key, want []byte) bool) error {
 	for {
 		p, err := x.head(ctx)
 		if err != nil {
@@ -218,7 +219,7 @@ func differences(ctx context.Context, a, b store.Store, each func(key, want []by
 			return nil
 		case order == 0 && bytes.Equal(p.value, q.value):
 			x.page, y.page = x.page[1:], y.page[1:]
-		case order < 0: // only in a
+		case order < 0: // only in x
 			x.page = x.page[1:]
 			if !each(p.key, nil) {
 				return nil

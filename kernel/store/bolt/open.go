@@ -24,6 +24,8 @@ const (
 	patience = 10 * time.Second
 	// growStep is the size by which a large file grows.
 	growStep = 1 << 20
+	// growScratch is the same for a file that is written without syncs.
+	growScratch = 64 << 20
 	// maxOpens bounds the retries when the file is replaced while it is opened.
 	maxOpens = 10
 )
@@ -120,6 +122,9 @@ func openOnce(path string, o Options) (db *bbolt.DB, f *os.File, err error) {
 		return nil, nil, place(err)
 	}
 	db.AllocSize = growStep
+	if o.NoSync {
+		db.AllocSize = growScratch // bbolt syncs the file each time it grows
+	}
 	return db, f, nil
 }
 
