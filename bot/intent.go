@@ -212,6 +212,9 @@ func rolesWanted(q *request, goal string) wanted {
 // toWanted says where private messages go, and with a goal changes it.
 func toWanted(q *request, a routing.Args) wanted {
 	p := q.r.Person(q.actor.ID)
+	if p == nil && q.actor.Kind == kernel.ByOwner {
+		p = &kernel.Person{ID: "owner"} // on the page, before any account was linked
+	}
 	switch {
 	case p == nil:
 		return q.tell("Link your account first: loopx link. Nothing was changed.", "请先关联账号：loopx link。什么都没有改变。")

@@ -10,7 +10,6 @@ var (
 	// variables: a package variable
 	variables = []exception{
 		{"kernel/store/failpoint.points", "reads the environment once, and only in the build that crash tests make", "2026-11-30"},
-		{"fixtures/demo.repairCafe", "an embedded file as bytes; as a string nobody could write to it", "2026-11-30"},
 	}
 	// imports: "package -> import"
 	imports = []exception{}
@@ -32,7 +31,7 @@ var wideTypes = []struct {
 	{"adapters/slack.Adapter", 20, "an adapter (seven methods) and its loop, in files by direction"},
 	{"adapters/lark.Adapter", 46, "an adapter (seven methods), its socket loop and its calls; adapters/lane has taken part of it"},
 	{"bot/workspace.Page", 22, "one handler a route"},
-	{"bot/demo.player", 20, "one method a scene of the unattended play"},
+	{"bot/demo.player", 20, "what every scene of the unattended play needs"},
 	{"cmd/loopx/cli.app", 80, "one run of the command line: what every verb needs, and a method a verb"},
 	{"cmd/loopx/cli.importPlan", 25, "what becomes of one goal of a project: a method a kind of row, in files by what is read"},
 	{"bot/bench.bench", 25, "one method a row of the table"},

@@ -85,8 +85,12 @@ func (c *NextMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (ke
 				return nil, false, kernel.Errorf(kernel.Conflict, "session_of_other", "the session belongs to %s", s.Agent)
 			}
 		}
+		session := c.Session
+		if plain := "cli:" + a.ID; session == "" && m.r.Session(g.ID, plain) != nil {
+			session = plain // the one that a tick without a session opened, and that messages are queued for
+		}
 		out := &Leasing{Goal: g.ID, Agent: a.ID}
-		d, err := m.next(g.ID, a.ID, c.Session, c.LeaseMS)
+		d, err := m.next(g.ID, a.ID, session, c.LeaseMS)
 		if err != nil {
 			return nil, false, err
 		}

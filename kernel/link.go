@@ -33,14 +33,22 @@ func (c *CreateLinkCode) decide(r *reader, e *env) (*decided, error) {
 	if err := checkText("name", c.Person, 80, false); err != nil {
 		return nil, err
 	}
-	p := &Person{ID: "owner", Created: e.now}
-	if old := r.Person(p.ID); old != nil {
-		*p = *old // language, zone and the like outlive a new code
-	}
-	p.Name, p.Owner, p.State, p.Revision, p.Updated = or(c.Person, or(p.Name, "owner")), true, PersonActive, p.Revision+1, e.now
+	p := ownerRow(r, e.now)
+	p.Name, p.State, p.Revision, p.Updated = or(c.Person, p.Name), PersonActive, p.Revision+1, e.now
 	l := &LinkCode{Digest: c.Digest, Person: p.ID, Purpose: "owner", Until: e.steady + codeMS, Created: e.now}
 	return &decided{changed: true, result: map[string]any{"expires": rfc3339(e.now + codeMS)}, events: []Event{
 		{Type: PersonAdded, Subject: p.ID, Person: p}, {Type: LinkCodeMade, Subject: p.ID, LinkCode: l}}}, nil
+}
+
+// ownerRow is the local owner, who is there before anybody said so. Language, zone
+// and the like outlive a new code.
+func ownerRow(r *reader, now int64) *Person {
+	if old := r.Person("owner"); old != nil {
+		p := *old
+		p.Name, p.Owner = or(p.Name, "owner"), true
+		return &p
+	}
+	return &Person{ID: "owner", Name: "owner", Owner: true, State: PersonActive, Created: now}
 }
 
 // RedeemLinkCode is a code typed into a private conversation with the bot. The

@@ -238,6 +238,18 @@ func TestSetPerson(t *testing.T) {
 			t.Errorf("the person is %+v", p)
 		}
 	})
+	// The owner is a person before any account is linked, and nobody else is.
+	fresh := newWorld(t)
+	fresh.goal("ann")
+	fresh.refuse("owner_only", &kernel.SetPerson{Person: "owner", Zone: ptr("UTC")}, person("ana"))
+	fresh.do(&kernel.SetPerson{Person: "owner", Target: &kernel.Target{Goal: "site", Agent: "ann"}}, owner())
+	fresh.link("UWEI")
+	fresh.read(func(r *kernel.Reader) {
+		if p := r.Person("owner"); p.Target == nil || p.Target.Agent != "ann" || p.Name != "Wei" || !p.Owner {
+			t.Errorf("the owner became %+v", p)
+		}
+	})
+	fresh.replays()
 	// A new code keeps what the owner set.
 	w.link("UWEI")
 	w.do(&kernel.SetPerson{Person: "owner", Zone: ptr("UTC")}, owner())

@@ -92,6 +92,9 @@ func (c *SetPerson) decide(r *reader, e *env) (*decided, error) {
 		}
 	}
 	old, err := needPerson(r, c.Person)
+	if c.Person == "owner" && r.Person(c.Person) == nil {
+		old, err = ownerRow(r, e.now), nil // at the machine the owner needs no chat account
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +138,7 @@ func checkPerson(r *Reader, n *Person, c *SetPerson) error {
 	if err != nil {
 		return err
 	}
-	if r.RoleOf(g.ID, n.ID) == "" {
+	if !n.Owner && r.RoleOf(g.ID, n.ID) == "" {
 		// As if the goal were not there: who may not read it is not told of it.
 		return Errorf(NotFound, "goal_not_found", "there is no goal %s in this workspace", show(g.ID)).Try("loopx goal list")
 	}

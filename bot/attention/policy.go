@@ -147,7 +147,10 @@ func Next(now time.Time, p Prefs, a Ask, h History) (Plan, bool) {
 	if plan.Level == Mention && !urgent && !DigestAfter(p, plan.At).After(now) {
 		plan.Level = Digest // it was held back past a digest, which names it
 	}
-	if plan.Level > Digest && plan.Level != Escalate && bundled(plan.At, now, a.Goal, h.Today) {
+	// Beside another one it makes no sound of its own. That one may have come just
+	// before the quiet hours, which hold back a silent card like any other.
+	hushed := a.Snoozed.After(now) || !urgent && (muted(p, a.Goal, now).After(now) || Quiet(p, now))
+	if plan.Level > Digest && plan.Level != Escalate && !hushed && bundled(plan.At, now, a.Goal, h.Today) {
 		return Plan{Level: Silent, At: plan.At, Why: "bundled"}, true
 	}
 	if plan.Level > Digest && plan.Level != Escalate && !a.Protected && a.Severity > 0 && spent(now, p, h.Today) >= p.Budget {

@@ -78,10 +78,14 @@ func TestNext(t *testing.T) {
 		"yesterday's do not count": {now: at(t, z, "2026-03-11 09:00"), ask: ask(func(a *attention.Ask) { a.Opened = at(t, z, "2026-03-11 09:00") }),
 			past: attention.History{Today: full}, want: "message 11 09:00 new"},
 		"beside another of the goal": {ask: ask(nil), past: attention.History{Today: []attention.Told{{At: noon.Add(-59 * time.Second), Goal: "site", Level: attention.Message}}}, want: "silent 12:00 bundled"},
-		"a minute later":             {ask: ask(nil), past: attention.History{Today: []attention.Told{{At: noon.Add(-time.Minute), Goal: "site", Level: attention.Message}}}, want: "message 12:00 new"},
-		"beside another goal":        {ask: ask(nil), past: attention.History{Today: []attention.Told{{At: noon.Add(-time.Second), Goal: "other", Level: attention.Message}}}, want: "message 12:00 new"},
-		"snoozed":                    {ask: ask(func(a *attention.Ask) { a.Snoozed = noon.Add(time.Hour) }), want: "message 13:00 snoozed"},
-		"snoozed into the night":     {ask: ask(func(a *attention.Ask) { a.Snoozed = night }), want: "digest 11 08:00 quiet_hours"},
+		"beside another, but in quiet hours": {now: night, ask: ask(func(a *attention.Ask) { a.Opened = night }),
+			past: attention.History{Today: []attention.Told{{At: night.Add(-30 * time.Second), Goal: "site", Level: attention.Message}}}, want: "digest 11 08:00 quiet_hours"},
+		"beside another, but muted": {ask: ask(nil), prefs: func(p *attention.Prefs) { p.Mutes = []attention.Mute{{Until: noon.Add(time.Hour)}} },
+			past: attention.History{Today: []attention.Told{{At: noon.Add(-time.Second), Goal: "site", Level: attention.Message}}}, want: "message 13:00 muted"},
+		"a minute later":         {ask: ask(nil), past: attention.History{Today: []attention.Told{{At: noon.Add(-time.Minute), Goal: "site", Level: attention.Message}}}, want: "message 12:00 new"},
+		"beside another goal":    {ask: ask(nil), past: attention.History{Today: []attention.Told{{At: noon.Add(-time.Second), Goal: "other", Level: attention.Message}}}, want: "message 12:00 new"},
+		"snoozed":                {ask: ask(func(a *attention.Ask) { a.Snoozed = noon.Add(time.Hour) }), want: "message 13:00 snoozed"},
+		"snoozed into the night": {ask: ask(func(a *attention.Ask) { a.Snoozed = night }), want: "digest 11 08:00 quiet_hours"},
 		"muted goal": {ask: ask(nil), prefs: func(p *attention.Prefs) {
 			p.Mutes = []attention.Mute{{Goal: "site", Until: noon.Add(2 * time.Hour)}}
 		}, want: "message 14:00 muted"},

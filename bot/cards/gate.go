@@ -143,7 +143,9 @@ func blocks(g view.Gate, w words) string {
 	default:
 		s = sprintf(w.blocks, len(g.Blocks.Todos), max(g.Blocks.OpenTodos, len(g.Blocks.Todos)))
 	}
-	if g.Blocks.OthersGo > 0 {
+	if g.Blocks.OthersGo == 1 {
+		s += " · " + w.oneGoesOn
+	} else if g.Blocks.OthersGo > 1 {
 		s += " · " + sprintf(w.goesOn, g.Blocks.OthersGo)
 	}
 	return s

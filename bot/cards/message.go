@@ -2,6 +2,7 @@ package cards
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"loopx/adapters/chat"
@@ -34,6 +35,8 @@ func Progress(m Message) chat.Card {
 	card := chat.Card{Lang: m.Lang, State: chat.CardWaiting}
 	phrase := ""
 	switch {
+	case m.State == "closed" && slices.ContainsFunc(m.Actions, func(a Action) bool { return a.Step == "to" }):
+		phrase = w.ended(m, agent) // whom it is for is still to be chosen
 	case m.State == "closed":
 		card.State, phrase = chat.CardEnded, w.ended(m, agent)
 	case m.State == "answered" && m.Outcome != "seen":

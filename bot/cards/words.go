@@ -10,6 +10,7 @@ type words struct {
 	waits, decided, expired, withdrawn      string // title endings
 	approves, rejects, cancels, answers     string
 	blocks, blocksLane, blocksGoal, goesOn  string
+	oneGoesOn                               string
 	nothing, asked, expires, never, stale   string
 	taken, nobody, recorded                 string
 	confirmTitle, confirm, back, protected  string
@@ -28,7 +29,7 @@ func wordsOf(lang string) words {
 		return words{
 			waits: "等你决定", decided: "由 %s 决定：%s", expired: "已超时", withdrawn: "已撤回",
 			approves: "同意", rejects: "拒绝", cancels: "取消", answers: "回答",
-			blocks: "阻塞 %d / %d 个任务", blocksLane: "阻塞 %s 的全部工作", blocksGoal: "阻塞整个目标", goesOn: "另外 %d 个继续",
+			blocks: "阻塞 %d / %d 个任务", blocksLane: "阻塞 %s 的全部工作", blocksGoal: "阻塞整个目标", goesOn: "另外 %d 个继续", oneGoesOn: "另外 1 个继续",
 			nothing: "不阻塞任何任务", asked: "提出于 %s", expires: "截止 %s", never: "不会超时", stale: "已过时",
 			taken: "由 %s 于 %s 接手", nobody: "当前无人运行，下次唤醒时执行", recorded: "已记录",
 			confirmTitle: "请再次确认", confirm: "确认：%s", back: "返回", protected: "受保护的决定，需要按两次",
@@ -45,7 +46,7 @@ func wordsOf(lang string) words {
 	return words{
 		waits: "waits for you", decided: "decided by %s: %s", expired: "expired", withdrawn: "withdrawn",
 		approves: "approves", rejects: "rejects", cancels: "cancels", answers: "answers",
-		blocks: "Blocks %d of %d todos", blocksLane: "Blocks all work of %s", blocksGoal: "Blocks the whole goal", goesOn: "%d others go on",
+		blocks: "Blocks %d of %d todos", blocksLane: "Blocks all work of %s", blocksGoal: "Blocks the whole goal", goesOn: "%d others go on", oneGoesOn: "1 other goes on",
 		nothing: "Blocks nothing", asked: "asked %s", expires: "expires %s", never: "expires never", stale: "out of date",
 		taken: "taken by %s %s", nobody: "nobody is running, taken at the next tick", recorded: "recorded",
 		confirmTitle: "press once more to confirm", confirm: "Confirm: %s", back: "Back", protected: "protected: it takes two presses",

@@ -134,6 +134,7 @@ func (b *tab) until(what, js string) {
 	ctx, cancel := context.WithTimeout(b.ctx, 40*time.Second)
 	defer cancel()
 	if _, err := chromedp.Run(ctx, chromedp.Poll[bool]("!!("+js+")", chromedp.WithPollingInterval(50*time.Millisecond))); err != nil {
+		b.shot("failed")
 		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText.slice(0, 3000) : ""`))
 		b.t.Fatalf("%s: never (%v); the page says\n%s", what, err, text)
 	}
@@ -145,6 +146,32 @@ func (b *tab) press(label string) {
 	find := `[...document.querySelectorAll("button, a")].find(x => x.innerText.trim() === ` + quote(label) + ` && x.offsetParent)`
 	b.until("a button "+label, find)
 	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`(() => { const x = `+find+`; x.scrollIntoView(); x.click(); return true })()`)); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// write says something in the page's chat.
+func (b *tab) write(text string) {
+	b.t.Helper()
+	b.until("a place to write", `!!document.querySelector('#say')`)
+	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`(() => { const x = document.querySelector('#say'); x.value = `+quote(text)+`; x.form.requestSubmit(); return true })()`)); err != nil {
+		b.t.Fatal(err)
+	}
+	b.until("what was written", `[...document.querySelectorAll('.log *')].some(x => x.innerText === `+quote(text)+`)`)
+}
+
+// shots takes pictures at both widths, where LOOPX_SHOTS names a folder.
+func (b *tab) shots(name string) {
+	b.t.Helper()
+	if os.Getenv("LOOPX_SHOTS") == "" {
+		return
+	}
+	b.shot(name)
+	if err := chromedp.Do(b.ctx, chromedp.EmulateViewport(390, 844)); err != nil {
+		b.t.Fatal(err)
+	}
+	b.shot(name + "-390")
+	if err := chromedp.Do(b.ctx, chromedp.EmulateViewport(1280, 900)); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -161,8 +188,19 @@ func TestNewcomer(t *testing.T) {
 	b := openTab(t, d.start())
 	b.until("the first gate", says("Book the library hall for Saturday 18 April?"))
 	b.until("the second gate", says("Publish the call for volunteers on the town website?"))
+	b.until("a gate of another story", says("Spend 180 euros of the club's money on fleece?"))
+	for _, story := range []string{"Repair café opening", "Class trip to the lighthouse", "First frost in the allotments"} {
+		b.until("the story "+story, says(story))
+	}
+	b.shots("demo-start")
+	b.until("all three stories at work", `["Repair café opening", "Class trip to the lighthouse", "First frost in the allotments"].every(t => [...document.querySelectorAll('[data-key="g-running"] .row-meta')].some(x => x.innerText.includes(t)))`)
+	b.shots("demo-start")
 	b.until("the note that it is a replay", says("replay"))
 	b.press("Book it")
+	b.until("a gate that comes later", says("Which coach do we take?"))
+	b.until("a watch that calls for a decision", says("Shut off the water for all gardens tonight?"))
+	b.shots("demo-later")
+	b.press("Blue Line")
 	b.until("the outcome on the card", says("decided by"))
 	b.press("Publish…")
 	b.until("the second step of a protected answer", says("press once more"))
@@ -173,6 +211,16 @@ func TestNewcomer(t *testing.T) {
 	b.press("Chat")
 	b.until("the decision after the crash", says("decided by"))
 	b.until("a todo of the answered gate is taken up", says("taken by"))
+	b.until("the decisions of all stories after the crash", says("Which coach do we take?")+" && "+says("Shut off the water for all gardens tonight?"))
+	b.shots("demo-after")
+	b.press("Shut it off")
+	b.until("the review's question, at the latest now", says("By when must the children be back?"))
+	// What somebody writes to an agent is answered by it.
+	b.write("/to class-trip planner")
+	b.until("whom it goes to", says("planner"))
+	b.write("how far are you?")
+	b.until("the answer of an agent", says("I am a script, and no model reads this."))
+	b.shots("demo-chat")
 	d.stop()
 }
 
@@ -180,7 +228,7 @@ func TestNewcomer(t *testing.T) {
 func TestPlay(t *testing.T) {
 	d := newDemo(t)
 	out, err := exec.Command(d.exe, "demo", "play", "--dir", d.dir, "--speed", "2000").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "15 checks, 0 failed") {
+	if err != nil || !strings.Contains(string(out), "33 checks, 0 failed") || !strings.Contains(string(out), "whatever order the agents worked: 3afed5a95ec1\n") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	// The folder is a workspace now, and play does not start over existing data.

@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"loopx/bot/client"
-	"loopx/kernel"
-	"loopx/kernel/store/bolt"
-	"loopx/kernel/view"
 )
 
 // daemon is loopx-bot as a process of its own, so that it can be killed.
@@ -82,55 +79,3 @@ func (d *daemon) stop() {
 }
 
 func (d *daemon) log() string { return d.out.String() }
-
-// audit looks at what is in the file after everything has stopped.
-func (p *player) audit(ctx context.Context) error {
-	st, err := bolt.Open(p.home.DB(), bolt.Options{LockTimeout: 5 * time.Second})
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	k, err := kernel.Open(ctx, st, client.SystemClock{})
-	if err != nil {
-		return err
-	}
-	decisions, paid := map[string]int{}, 0
-	worked := map[string]string{}
-	double := 0
-	err = k.Read(ctx, func(r *kernel.Reader) error {
-		for after := uint64(0); ; {
-			records := r.Journal(after, 500)
-			if len(records) == 0 {
-				break
-			}
-			for _, rec := range records {
-				after = rec.Seq
-				for _, e := range rec.Events {
-					switch e.Type {
-					case kernel.GateAnsweredEvent:
-						decisions[e.Subject]++
-					case kernel.SlotSpent:
-						paid++
-					case kernel.TodoCompleted:
-						if worked[e.Subject] != "" {
-							double++
-						}
-						worked[e.Subject] = e.Todo.Done.By
-					}
-				}
-			}
-		}
-		sum := view.SummaryOf(r, r.Goal(p.story.Goal))
-		p.check(len(decisions) == 2 && decisions[p.ids["hall"]] == 1 && decisions[p.ids["website"]] == 1, "each gate was decided exactly once")
-		p.check(double == 0, "no todo was completed twice")
-		p.check(sum.Spent == paid && paid == len(worked), "%d slots spent: one for each finished todo, none for waiting", paid)
-		p.check(sum.Counts.Deferred == 2 && sum.Counts.Monitors == 2, "the two parked todos and the two watches are still there")
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	p.check(p.count("hall") == 1 && p.count("website") == 1, "each gate has one card in the chat")
-	p.check(st.Verify(ctx) == nil, "the state file verifies")
-	return nil
-}

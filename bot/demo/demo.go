@@ -1,4 +1,4 @@
-// Package demo runs an authored story without any account: its own state
+// Package demo runs three authored stories without any account: its own state
 // folder, the page with a chat pane, and scripted agents that act only through
 // the real command line. It is a replay and says so. `demo play` runs the same
 // unattended, with failures, and checks what must hold.
@@ -12,12 +12,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"loopx/bot"
 	"loopx/bot/client"
-	"loopx/fixtures/demo"
 	"loopx/kernel"
 )
 
@@ -93,22 +91,22 @@ func show(ctx context.Context, o options) int {
 		return refuse(o.stderr, err)
 	}
 	defer stopBot(b, o.stderr)
-	fmt.Fprintln(o.stdout, "A scripted replay: no model runs. Four agents act through the loopx command line.")
+	fmt.Fprintln(o.stdout, "A scripted replay: no model runs. Twelve agents in three stories act through the loopx command line.")
 	fmt.Fprintln(o.stdout, "On this page everybody is the owner, without the owner proof; a real workspace asks for it.")
 	b.Greet(o.stdout)
 	c, err := newCLI(home.Dir)
 	if err != nil {
 		return refuse(o.stderr, err)
 	}
-	story, ids, err := startStory(ctx, c)
+	stories, err := startStories(ctx, c)
 	if err != nil {
 		return refuse(o.stderr, err)
 	}
 	if !o.noOpen {
 		bot.OpenBrowser(b.OpenFile())
 	}
-	fmt.Fprintf(o.stdout, "\nTwo decisions wait for you on the page. The story runs at %g times real time. Stop with Ctrl-C; the next start goes on from here.\n\n", o.speed)
-	runAgents(ctx, c, story, ids, o.speed, func(line string) { fmt.Fprintln(o.stdout, line) })
+	fmt.Fprintf(o.stdout, "\nDecisions wait for you on the page, and more will come. The stories run at %g times real time. Stop with Ctrl-C; the next start goes on from here.\n\n", o.speed)
+	runAgents(ctx, stories, o.speed, func(line string) { fmt.Fprintln(o.stdout, line) })
 	return 0
 }
 
@@ -121,29 +119,19 @@ func stopBot(b *bot.Bot, stderr io.Writer) {
 	}
 }
 
-// startStory makes the goal and the plan of the demo's story, or finds them.
-func startStory(ctx context.Context, c *cli) (demo.Story, map[string]string, error) {
-	story, err := demo.RepairCafe()
+// startStories makes the goals and plans of the stories, or finds them, and lets
+// each begin.
+func startStories(ctx context.Context, c *cli) ([]*running, error) {
+	stories, err := setUpAll(ctx, c)
 	if err != nil {
-		return story, nil, err
+		return nil, err
 	}
-	ids, err := setUp(ctx, c, story)
-	return story, ids, err
-}
-
-// runAgents runs every agent of a story until ctx ends.
-func runAgents(ctx context.Context, c *cli, s demo.Story, ids map[string]string, speed float64, say func(string)) {
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	for _, name := range s.Agents {
-		a := &agent{name: name, story: s, ids: ids, cli: c, speed: speed, say: func(line string) {
-			mu.Lock()
-			defer mu.Unlock()
-			say(line)
-		}}
-		wg.Go(func() { a.run(ctx) })
+	for _, r := range stories {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
 	}
-	wg.Wait()
+	return stories, nil
 }
 
 func refuse(w io.Writer, err error) int {

@@ -71,7 +71,7 @@ func showPlatforms(ctx context.Context, o options) int {
 	if err := linkPhones(ctx, c, home, phones); err != nil {
 		return refuse(o.stderr, err)
 	}
-	story, ids, err := startStory(ctx, c)
+	stories, err := startStories(ctx, c)
 	if err != nil {
 		return refuse(o.stderr, err)
 	}
@@ -88,8 +88,8 @@ func showPlatforms(ctx context.Context, o options) int {
 	if !o.noOpen {
 		bot.OpenBrowser(file)
 	}
-	fmt.Fprintf(o.stdout, "\nYou are Wei on three phones. Press on one and look at the others. The story runs at %g times real time. Stop with Ctrl-C.\n\n", o.speed)
-	runAgents(ctx, c, story, ids, o.speed, func(line string) { fmt.Fprintln(o.stdout, line) })
+	fmt.Fprintf(o.stdout, "\nYou are Wei on three phones. Press on one and look at the others. The stories run at %g times real time. Stop with Ctrl-C.\n\n", o.speed)
+	runAgents(ctx, stories, o.speed, func(line string) { fmt.Fprintln(o.stdout, line) })
 	return 0
 }
 

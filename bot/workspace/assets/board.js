@@ -5,7 +5,7 @@ import { t } from './words.js';
 import { line, visible, safeURL } from './visible.js';
 import { age, clock, until, now, sameDay } from './time.js';
 import { state, isFresh } from './store.js';
-import { command, fold } from './parts.js';
+import { command, fold, resumes } from './parts.js';
 import { asOf } from './groups.js';
 import { chat } from './chat.js';
 
@@ -87,7 +87,7 @@ function work(page, id) {
       column('progress', t('col_progress'), page.in_progress, (x) => todo(x, [line(x.claimed_by), 'P' + x.priority, age(x.claim_since || x.updated)])),
       column('blocked', t('col_blocked'), page.blocked, (x) => todo(x, ['P' + x.priority, age(x.created)], why(x, titles))),
       doneColumn(today, before)),
-    page.later.length > 0 && fold('later', t('later'), page.later.length, true, h('ul', { class: 'rows' }, page.later.map(laterRow))));
+    page.later.length > 0 && fold('later', t('later'), page.later.length, true, h('ul', { class: 'rows' }, page.later.map((x) => laterRow(x, titles)))));
 }
 
 function column(key, title, list, draw, rest) {
@@ -127,10 +127,10 @@ function why(x, titles) {
   return x.note ? line(x.note) : t('b_plain');
 }
 
-function laterRow(x) {
+function laterRow(x, titles) {
   const facts = x.state_of === 'watching'
     ? [t('watching'), x.watch && x.watch.next_due ? t('looks_next', until(x.watch.next_due)) : '']
-    : x.state_of === 'asked' ? [t('asked_you'), age(x.created)] : [x.resume_when ? t('resumes', line(x.resume_when)) : t('deferred')];
+    : x.state_of === 'asked' ? [t('asked_you'), age(x.created)] : [x.resume_when ? resumes(x.resume_when, titles) : t('deferred')];
   return h('li', { 'data-key': x.todo_id, 'data-fid': 'todo/' + x.todo_id, 'data-nav': 'todo', tabindex: '-1', class: 'row' + (isFresh('t/' + x.todo_id) ? ' fresh' : '') },
     h('span', { class: 'row-main said' }, line(x.title)),
     h('span', { class: 'row-meta said' }, [...facts, 'P' + x.priority].filter(Boolean).join(' · ')));

@@ -6,7 +6,7 @@ import { visible, line, safeURL } from './visible.js';
 import { age } from './time.js';
 import { state, isFresh, isLive } from './store.js';
 
-const shapes = { open: '○', confirming: '◐', decided: '●', stale: '◌', expired: '✕' };
+const shapes = { open: '○', confirming: '◐', decided: '●', stale: '◌', expired: '✕', waiting: '○', running: '◐', answered: '●', ended: '✕' };
 const marks = { approves: 1, rejects: 1, cancels: 1, answers: 1 };
 
 /** stateMark is a state as shape and word. */

@@ -5,7 +5,7 @@ import { t } from './words.js';
 import { line } from './visible.js';
 import { age, clock, now, sameDay, until } from './time.js';
 import { state, isFresh } from './store.js';
-import { command, fold } from './parts.js';
+import { command, fold, resumes } from './parts.js';
 
 const groups = ['running', 'watching', 'scheduled', 'stopped'];
 
@@ -17,7 +17,8 @@ export function overview() {
   return h('div', { class: 'pane', 'data-key': 'overview' },
     h('header', { class: 'page-head wide-only' }, h('h1', {}, t('overview')), asOf()),
     s.goals.length === 0 && h('div', { class: 'empty' }, h('p', {}, t('empty_goals')), command('loopx goal create --goal-id site --objective "Ship the new pricing page"', 'goals')),
-    groups.map((g) => fold('g-' + g, t(g), s[g].length, s[g].length > 0,
+    // A group that gets its first row opens: its element is a new one then.
+    groups.map((g) => fold('g-' + g + (s[g].length ? '' : '-empty'), t(g), s[g].length, s[g].length > 0,
       s[g].length === 0
         ? h('p', { class: 'quiet' }, t('empty_group'))
         : h('ul', { class: 'rows' }, s[g].map((i) => row(g, i, titles.get(i.goal_id)))))),
@@ -46,7 +47,7 @@ function facts(group, i, title) {
     case 'watching':
       return [i.next ? t('looks_next', until(i.next)) : '', prio, goal];
     case 'scheduled':
-      return [i.kind === 'deferred' ? (i.note ? t('resumes', line(i.note)) : t('deferred')) : t('ready'), prio, goal];
+      return [i.kind === 'deferred' ? (i.note ? resumes(i.note) : t('deferred')) : t('ready'), prio, goal];
     default:
       return [i.note && line(i.note), i.since && t('since', clock(i.since)), goal];
   }

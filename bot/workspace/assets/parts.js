@@ -2,6 +2,8 @@
 
 import { h } from './dom.js';
 import { t } from './words.js';
+import { line } from './visible.js';
+import { clock } from './time.js';
 import { state } from './store.js';
 
 /** command is one command to copy. */
@@ -32,4 +34,22 @@ export function fold(key, title, count, open, ...body) {
   return h('details', { class: 'fold', 'data-key': key, open },
     h('summary', { 'data-nav': 'fold', 'data-fid': 'fold/' + key }, h('span', { class: 'fold-title' }, title), h('span', { class: 'fold-count' }, String(count))),
     h('div', { class: 'fold-body' }, ...body));
+}
+
+/** resumes says in words what a parked todo waits for; titles are of todos, by id. */
+export function resumes(when, titles) {
+  const cut = when.indexOf(':');
+  const rest = when.slice(cut + 1);
+  switch (when.slice(0, cut)) {
+    case 'date':
+      return t('resumes_date', clock(Date.parse(rest)));
+    case 'event':
+      return t('resumes_event', line(rest.replaceAll('-', ' ')));
+    case 'todo_done':
+      return t('resumes_todo', line((titles && titles.get(rest)) || rest));
+    case 'gate':
+      return t('resumes_gate');
+    default:
+      return t('resumes', line(when));
+  }
 }

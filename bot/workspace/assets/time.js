@@ -17,7 +17,8 @@ export function clock(ms) {
   const tag = language() === 'zh' ? 'zh-CN' : 'en-GB';
   const time = new Intl.DateTimeFormat(tag, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(d);
   if (sameDay(ms, now())) return time;
-  return new Intl.DateTimeFormat(tag, { day: 'numeric', month: 'short' }).format(d) + ' ' + time;
+  const year = d.getFullYear() === new Date(now()).getFullYear() ? undefined : 'numeric';
+  return new Intl.DateTimeFormat(tag, { day: 'numeric', month: 'short', year }).format(d) + ' ' + time;
 }
 
 export function sameDay(a, b) {
