@@ -43,6 +43,7 @@ const (
 	Caps             Check = "caps"        // what is not declared fails typed
 	React            Check = "react"       // our own signs on somebody's message
 	CatchUp          Check = "catch_up"    // what was said while nobody listened is fetched and marked
+	Files            Check = "files"       // what somebody attached is fetched, within a limit
 )
 
 // Harness describes an adapter to the suite.
@@ -98,6 +99,10 @@ type Surface struct {
 	Signs func(ref chat.Ref) []string
 	// FailSigns makes the next reaction hang until its caller gives up.
 	FailSigns func()
+	// Attach posts a file, and RemoveFile takes its bytes away by the id of the
+	// attachment.
+	Attach     func(who chat.User, where chat.Place, name string, data []byte) (Act, error)
+	RemoveFile func(id string)
 	// Recall makes the adapter, which does not run yet, read the past of Private
 	// and Group when it does.
 	Recall func()
@@ -121,7 +126,7 @@ func Run(t *testing.T, h Harness) {
 		{Message, message}, {Mention, mention}, {Group, group}, {Press, press}, {PressAgain, pressAgain}, {Form, form},
 		{AckAfterAccept, ackAfterAccept}, {Redelivery, redelivery}, {SlowConversation, slowConversation}, {Order, order},
 		{Send, send}, {Update, update}, {Find, find}, {LostAnswer, lostAnswer}, {Notice, notice}, {Senders, senders},
-		{Secrets, secrets}, {Stop, stop}, {Caps, caps}, {CatchUp, catchUp}, {React, react},
+		{Secrets, secrets}, {Stop, stop}, {Caps, caps}, {CatchUp, catchUp}, {React, react}, {Files, files},
 	} {
 		t.Run(string(c.name), func(t *testing.T) {
 			if why, ok := h.Cannot[c.name]; ok {
@@ -143,7 +148,7 @@ func Run(t *testing.T, h Harness) {
 // declared refuses to leave out what the adapter says it can do.
 func declared(t *testing.T, h Harness) {
 	caps := h.New(t).Adapter.Caps()
-	for c, has := range map[Check]bool{Update: caps.Edit, Find: caps.Find, Notice: caps.Notices, Form: caps.Forms, CatchUp: caps.CatchUp, React: caps.React} {
+	for c, has := range map[Check]bool{Update: caps.Edit, Find: caps.Find, Notice: caps.Notices, Form: caps.Forms, CatchUp: caps.CatchUp, React: caps.React, Files: caps.Files} {
 		if _, out := h.Cannot[c]; out && has {
 			t.Errorf("Caps declares %q, so the suite may not leave it out", c)
 		}

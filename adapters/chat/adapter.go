@@ -115,6 +115,7 @@ type Caps struct {
 	TextMax  int      `json:"text_max"`  // characters in one text message
 	CardMax  int      `json:"card_max"`  // bytes of one rendered card
 	MaxWrite int      `json:"max_write"` // writes a minute to one conversation
+	Files    bool     `json:"files"`     // the adapter is a Fetcher
 }
 
 // Duration is a time.Duration that reads well in JSON.

@@ -173,7 +173,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Discord can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Discord, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true, React: true,
+		Platform: chat.Discord, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true, React: true, Files: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxContent, CardMax: maxAllText, MaxWrite: 60,
 	}
 }
@@ -188,4 +188,5 @@ func (a *Adapter) Counts() map[string]int { return a.counts.All() }
 var (
 	_ chat.Adapter = (*Adapter)(nil)
 	_ chat.Marker  = (*Adapter)(nil)
+	_ chat.Fetcher = (*Adapter)(nil)
 )

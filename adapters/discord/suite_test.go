@@ -120,6 +120,11 @@ func surface(t *testing.T) adaptertest.Surface {
 			}
 			return out
 		},
+		Attach: func(who chat.User, where chat.Place, name string, data []byte) (adaptertest.Act, error) {
+			sent, _ := s.Attach(who.ID, where.Conversation, "", name, data)
+			return act(sent, nil)
+		},
+		RemoveFile: s.DeleteFile,
 		FailSigns:  func() { s.Inject(sim.Fault{Method: "reactions.add", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past = []string{s.DM(sim.Ana), sim.General} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "messages.create", Kind: sim.FaultWriteHang}) },

@@ -207,7 +207,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Lark can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Lark, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true, React: true,
+		Platform: chat.Lark, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true, React: true, Files: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxText, CardMax: maxContent, MaxWrite: maxWrite,
 	}
 }
@@ -247,4 +247,5 @@ func (a *Adapter) GoString() string { return a.String() }
 var (
 	_ chat.Adapter = (*Adapter)(nil)
 	_ chat.Marker  = (*Adapter)(nil)
+	_ chat.Fetcher = (*Adapter)(nil)
 )

@@ -116,6 +116,11 @@ func surfaceOf(t *testing.T, s *sim.Server, a *lark.Adapter, past *recall) adapt
 			}
 			return out
 		},
+		Attach: func(who chat.User, where chat.Place, name string, data []byte) (adaptertest.Act, error) {
+			sent, _ := s.Attach(who.ID, where.Conversation, "file", name, data)
+			return act(sent, nil)
+		},
+		RemoveFile: s.DeleteFile,
 		FailSigns:  func() { s.Inject(sim.Fault{Method: "im.reaction.list", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past.list = []string{s.DM("ou_ana"), "oc_gen"} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "im.message.create", Kind: sim.FaultWriteHang}) },

@@ -159,6 +159,11 @@ func surfaceOf(t *testing.T, s *sim.Server, a *slack.Adapter, past *recall) adap
 			}
 			return out
 		},
+		Attach: func(who chat.User, where chat.Place, name string, data []byte) (adaptertest.Act, error) {
+			sent, _ := s.Attach(who.ID, where.Conversation, "", name, data)
+			return act(sent, nil)
+		},
+		RemoveFile: s.DeleteFile,
 		FailSigns:  func() { s.Inject(sim.Fault{Method: "reactions.add", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past.list = []string{s.DM("U0ANA"), "C0GEN"} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "chat.postMessage", Kind: sim.FaultWriteHang}) },
