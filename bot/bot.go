@@ -217,14 +217,15 @@ func (b *Bot) OpenFile() string {
 func (b *Bot) connect() error {
 	k, log := b.held.Kernel, b.opt.Logger
 	at := &attend{k: k, zone: b.opt.Zone}
-	b.engine = &engine{k: k, log: log, now: time.Now, attend: at}
+	b.engine = &engine{k: k, log: log, now: time.Now, home: b.opt.Home.Dir, attend: at}
 	scan := boundary.New()
 	machine, _ := os.Hostname() // without a name it is not told
 	state := botState{version: client.Version, machine: machine, since: time.Now().UnixMilli(), connections: func() []client.Connection { return b.info().Connections }}
 	add := func(name string, p chat.Platform, a chat.Adapter, local func(chat.User) (kernel.Actor, bool)) {
 		b.engine.conns = append(b.engine.conns, &connection{
 			name: name, platform: p, adapter: a, sink: &sink{k: k, platform: p, log: log, local: local, zone: b.opt.Zone, state: state},
-			outbox: &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, attend: at, log: log, lineup: newLineup(a.Caps()), signs: newSigns(a, log)},
+			outbox:  &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, attend: at, log: log, lineup: newLineup(a.Caps()), signs: newSigns(a, log)},
+			fetcher: &fetcher{k: k, name: name, adapter: a, home: b.opt.Home.Dir, now: time.Now, log: log},
 		})
 		if p != chat.Console {
 			b.engine.conns[len(b.engine.conns)-1].outbox.scan = scan

@@ -23,6 +23,7 @@ type connection struct {
 	adapter  chat.Adapter
 	sink     *sink
 	outbox   *outbox
+	fetcher  *fetcher // nil where nothing is fetched
 }
 
 // engine follows the journal, writes what is owed, and runs the adapters.
@@ -31,6 +32,7 @@ type engine struct {
 	conns []*connection
 	log   *slog.Logger
 	now   func() time.Time
+	home  string // the state folder
 	// attend asks the policy about people.
 	attend *attend
 	// looked is how far the projector has read; only it uses it.
@@ -54,6 +56,10 @@ func (e *engine) startWriters() {
 	for _, c := range e.conns {
 		wake := e.k.Store().Watch(ctx)
 		e.writers.Go(func() { c.outbox.run(ctx, wake) })
+		if c.fetcher != nil && c.adapter.Caps().Files {
+			wake := e.k.Store().Watch(ctx)
+			e.writers.Go(func() { c.fetcher.run(ctx, wake) })
+		}
 	}
 }
 
@@ -116,7 +122,7 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 			err := e.k.Store().Update(ctx, func(tx store.Tx) error {
 				return errors.Join(inbox.Over(tx).Expire(e.k), inbox.ExpirePlans(inbox.Over(tx), e.k))
 			})
-			if err = errors.Join(err, sweep(ctx, e.k), e.remind(ctx)); err != nil && ctx.Err() == nil {
+			if err = errors.Join(err, sweep(ctx, e.k), e.remind(ctx), e.unkeep(ctx)); err != nil && ctx.Err() == nil {
 				e.log.Warn("expiry", "err", err)
 			}
 		case <-prune.C:

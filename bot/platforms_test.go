@@ -30,6 +30,7 @@ type phone struct {
 	secrets map[string]string
 	close   func()
 	say     func(text string)
+	attach  func(name string, data []byte)
 	see     func() []shown
 	press   func(id, label string) error
 	wait    func(ctx context.Context, cond func() bool) error
@@ -98,8 +99,9 @@ func slackPhone() phone {
 	return phone{
 		config:  ConnectionConfig{Name: "work", Platform: "slack", AppTokenEnv: "A", BotTokenEnv: "B", BaseURL: s.APIURL()},
 		secrets: map[string]string{"A": s.AppToken(), "B": s.BotToken(), "W": s.SigningSecret()}, close: s.Close, wait: s.Wait,
-		say: func(text string) { s.Say(wei, dm, text) },
-		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "C0GEN",
+		say:    func(text string) { s.Say(wei, dm, text) },
+		attach: func(name string, data []byte) { s.Attach(wei, dm, "", name, data) },
+		see:    func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "C0GEN",
 		refuse: func() {
 			s.Inject(slacksim.Fault{Method: "chat.update", Kind: slacksim.FaultError, Code: "edit_window_closed"})
 		},
@@ -148,8 +150,9 @@ func discordPhone() phone {
 	return phone{
 		config:  ConnectionConfig{Name: "work", Platform: "discord", BotTokenEnv: "B", BaseURL: s.APIURL()},
 		secrets: map[string]string{"B": s.Token()}, close: s.Close, wait: s.Wait,
-		say: func(text string) { s.Say(discordsim.Wei, dm, text) },
-		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: discordsim.General,
+		say:    func(text string) { s.Say(discordsim.Wei, dm, text) },
+		attach: func(name string, data []byte) { s.Attach(discordsim.Wei, dm, "", name, data) },
+		see:    func() []shown { return seeIn(dm) }, seeIn: seeIn, group: discordsim.General,
 		refuse: func() {
 			s.Inject(discordsim.Fault{Method: "messages.edit", Kind: discordsim.FaultError, Status: 400, Code: 50083})
 		},
@@ -191,8 +194,9 @@ func larkPhone(app string) phone {
 	return phone{
 		config:  ConnectionConfig{Name: "work", Platform: "lark", AppID: s.AppID(), AppSecretEnv: "S", BaseURL: s.URL()},
 		secrets: map[string]string{"S": s.AppSecret(), "K": "an-encrypt-key", "V": s.VerificationToken()}, close: s.Close, wait: s.Wait,
-		say: func(text string) { s.Say(who, dm, text) },
-		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "oc_gen",
+		say:    func(text string) { s.Say(who, dm, text) },
+		attach: func(name string, data []byte) { s.Attach(who, dm, "file", name, data) },
+		see:    func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "oc_gen",
 		// 230031: a card older than 14 days.
 		refuse: func() { s.Inject(larksim.Fault{Method: "im.message.patch", Kind: larksim.FaultError, Code: 230031}) },
 		told: func() (out []string) {

@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -139,6 +140,15 @@ func (r *renewed) Caps() chat.Caps { return r.adapter().Caps() }
 // Health implements chat.Adapter.
 func (r *renewed) Health() chat.Health { return r.adapter().Health() }
 
+// Fetch implements chat.Fetcher; Caps.Files says whether it can.
+func (r *renewed) Fetch(ctx context.Context, ref chat.Ref, at chat.Attachment, most int64, w io.Writer) error {
+	f, ok := r.adapter().(chat.Fetcher)
+	if !ok {
+		return chat.NoFile()
+	}
+	return f.Fetch(ctx, ref, at, most, w)
+}
+
 // Mark implements chat.Marker; Caps.React says whether it can.
 func (r *renewed) Mark(ctx context.Context, ref chat.Ref, sign chat.Sign, on bool) error {
 	m, ok := r.adapter().(chat.Marker)
@@ -161,5 +171,6 @@ func (r *renewed) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 var (
 	_ chat.Adapter = (*renewed)(nil)
 	_ chat.Marker  = (*renewed)(nil)
+	_ chat.Fetcher = (*renewed)(nil)
 	_ http.Handler = (*renewed)(nil)
 )

@@ -126,6 +126,9 @@ func (m *Mail) wait(d *Delivery) error {
 	case Queue:
 		d.Expires = m.r.Steady() + queueLife
 	}
+	if err := wantFiles(m, d); err != nil {
+		return err
+	}
 	return firstErr(m.saveDelivery(d), m.owe(d), m.showState(d), m.t.Count("message:"+d.Ingress))
 }
 
@@ -190,6 +193,11 @@ func (m *Mail) Delete(e chat.Event) (string, error) {
 		return "", err
 	}
 	v.Gone = true
+	if d == nil || d.State == Waiting {
+		if err := dropFiles(m, v); err != nil {
+			return "", err
+		}
+	}
 	if d == nil && v.Turn == "" {
 		v.Text, v.Forgot = "", "deleted"
 	}

@@ -55,19 +55,21 @@ type Leasing struct {
 
 // Leaseholder is a message as the agent that holds it sees it.
 type Leaseholder struct {
-	ID          string   `json:"message_id"`
-	From        string   `json:"from"`
-	Ingress     string   `json:"ingress"`
-	At          int64    `json:"at"`
-	Text        string   `json:"text"`
-	Truncated   bool     `json:"truncated,omitempty"`
-	Attachments int      `json:"attachments,omitempty"`
-	Attempt     int      `json:"attempt"`
-	Until       int64    `json:"lease_until"` // UTC ms
-	Tainted     bool     `json:"tainted,omitempty"`
-	Members     bool     `json:"members_only,omitempty"`
-	Goals       []string `json:"goals,omitempty"`
-	Reply       string   `json:"reply"` // thread, mirror or none
+	ID          string `json:"message_id"`
+	From        string `json:"from"`
+	Ingress     string `json:"ingress"`
+	At          int64  `json:"at"`
+	Text        string `json:"text"`
+	Truncated   bool   `json:"truncated,omitempty"`
+	Attachments int    `json:"attachments,omitempty"`
+	// Files are what was attached, each with where its bytes are.
+	Files   []kernel.Attached `json:"files,omitempty"`
+	Attempt int               `json:"attempt"`
+	Until   int64             `json:"lease_until"` // UTC ms
+	Tainted bool              `json:"tainted,omitempty"`
+	Members bool              `json:"members_only,omitempty"`
+	Goals   []string          `json:"goals,omitempty"`
+	Reply   string            `json:"reply"` // thread, mirror or none
 }
 
 // Run implements kernel.OutsideCommand.
@@ -108,7 +110,7 @@ func (c *NextMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (ke
 		if v == nil {
 			return nil, false, kernel.Errorf(kernel.Internal, "internal", "the message of a delivery is gone")
 		}
-		out.Message = &Leaseholder{ID: d.ID, From: m.nameOf(v), Ingress: d.Ingress, At: v.At, Text: d.Text, Truncated: v.Truncated, Attachments: len(v.Attachments),
+		out.Message = &Leaseholder{ID: d.ID, From: m.nameOf(v), Ingress: d.Ingress, At: v.At, Text: d.Text, Truncated: v.Truncated, Attachments: len(v.Attachments), Files: attached(v),
 			Attempt: d.Attempt, Until: m.r.Wall(d.Until), Tainted: d.Tainted, Members: d.Members, Goals: d.Goals, Reply: d.Mode}
 		if out.Context, err = m.contextOf(d); err != nil {
 			return nil, false, err

@@ -94,9 +94,9 @@ func (m *Mail) discard(key []byte, why string) (bool, error) {
 	return true, m.t.Count("context:" + why)
 }
 
-// erase deletes a message with its age.
+// erase deletes a message with its age and its files.
 func (m *Mail) erase(v *Message) error {
-	return firstErr(m.tx.Delete(store.Key(tblAge, store.I64(v.Received), v.ID)), m.tx.Delete(store.Key(tblMessage, v.ID)))
+	return firstErr(dropFiles(m, v), m.tx.Delete(store.Key(tblAge, store.I64(v.Received), v.ID)), m.tx.Delete(store.Key(tblMessage, v.ID)))
 }
 
 // freeze chooses the context of a turn at its first lease: the newest that fits.

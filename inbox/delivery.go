@@ -84,6 +84,8 @@ type Delivery struct {
 	// Context are the messages given with it, frozen at its first lease.
 	Context []string `json:"context,omitempty"`
 	Frozen  bool     `json:"frozen,omitempty"`
+	// FilesBy is until when it waits for its files, 0 for not at all.
+	FilesBy int64 `json:"files_by_steady,omitempty"`
 	// Reply is where the answer goes, frozen with the message.
 	Reply     chat.Place `json:"reply"`
 	Mode      string     `json:"reply_mode"`
@@ -227,6 +229,9 @@ func (m *Mail) next(goal, agent, session string, leaseMS int64) (*Delivery, erro
 			return false
 		case out:
 			busy[d.Session] = busy[d.Session] || d.Ingress == Queue
+			return true
+		case d.State == Waiting && d.FilesBy > m.r.Steady():
+			busy[d.Session] = busy[d.Session] || d.Ingress == Queue // what came later does not overtake it
 			return true
 		case d.Ingress == Queue && d.State == Waiting && d.Expires > 0 && d.Expires < m.r.Steady():
 			bad = m.expire(d)

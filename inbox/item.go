@@ -39,6 +39,9 @@ const (
 	tblTold     = "iT" // person, gate -> times told
 	tblDay      = "iV" // person, when, gate -> Told
 	tblLapse    = "i1" // steady time, item: when its buttons change by themselves
+	tblFetch    = "if" // connection, when, message: files are to be fetched
+	tblFile     = "iF" // digest, message that has the file
+	tblUnkeep   = "iU" // digest that may be needed no more
 	tblWriter   = "iu" // connection, conversation, root, user -> when: of threads the bot started
 )
 

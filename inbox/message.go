@@ -43,8 +43,12 @@ type Message struct {
 	Root        string            `json:"root,omitempty"`
 	Mentions    []chat.Mention    `json:"mentions,omitempty"`
 	Attachments []chat.Attachment `json:"attachments,omitempty"`
-	Text        string            `json:"text"` // original line breaks, at most 32 KiB
-	Truncated   bool              `json:"truncated,omitempty"`
+	// Files are the attachments once an agent is to have them, FetchAt when they
+	// are looked at next, UTC ms, 0 for never.
+	Files     []File `json:"files,omitempty"`
+	FetchAt   int64  `json:"fetch_at,omitempty"`
+	Text      string `json:"text"` // original line breaks, at most 32 KiB
+	Truncated bool   `json:"truncated,omitempty"`
 	// Order is one sequence of all that was captured, on every surface.
 	Order uint64 `json:"order"`
 	// Capture and Reason are the verdict.

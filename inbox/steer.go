@@ -59,6 +59,8 @@ func (m *Mail) steer(d *Delivery, t *kernel.Turn, rec *kernel.Receipt) error {
 		return firstErr(m.saveDelivery(d), m.release(d), m.showState(d))
 	case !live:
 		return m.close(d, TurnEnded)
+	case d.FilesBy > m.r.Steady():
+		return nil // with its files, in a moment
 	case rec.Replay || len(rec.Steer) > 0:
 		return nil // one message a call, and none beside an answer that was given before
 	}
@@ -72,7 +74,7 @@ func (m *Mail) tell(d *Delivery, rec *kernel.Receipt) error {
 	if err != nil || v == nil {
 		return err
 	}
-	rec.Steer = append(rec.Steer, kernel.Steer{ID: d.ID, From: m.nameOf(v), Text: d.Text})
+	rec.Steer = append(rec.Steer, kernel.Steer{ID: d.ID, From: m.nameOf(v), Text: d.Text, Files: attached(v)})
 	return nil
 }
 

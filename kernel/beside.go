@@ -54,9 +54,22 @@ func (k *Kernel) after(tx store.Tx, cmd Command, rec *Receipt) error {
 
 // Steer is what a person said into a live turn, told beside a receipt.
 type Steer struct {
-	ID   string `json:"id"`
-	From string `json:"from"`
-	Text string `json:"text"`
+	ID    string     `json:"id"`
+	From  string     `json:"from"`
+	Text  string     `json:"text"`
+	Files []Attached `json:"files,omitempty"`
+}
+
+// Attached is a file that came with what a person said. It is data of somebody
+// else: to be read, never to be run.
+type Attached struct {
+	Name   string `json:"name,omitempty"` // what the sender called it
+	State  string `json:"state"`          // waiting, kept, refused or failed
+	Why    string `json:"why,omitempty"`  // of the last two
+	Path   string `json:"path,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+	Bytes  int64  `json:"bytes,omitempty"`
+	Type   string `json:"type,omitempty"` // as its bytes look
 }
 
 // TurnNamed is the turn that a command names, as it is in the snapshot, or nil.

@@ -167,7 +167,7 @@ func (a *Adapter) Update(ctx context.Context, ref chat.Ref, out chat.Outgoing) e
 	if err != nil {
 		return err
 	}
-	err = a.edit(ctx, ref, content)
+	err = edit(ctx, a, ref, content)
 	if err != nil && chat.KindOf(err) == chat.Invalid {
 		// A message that was a card once takes only components (the flag cannot be
 		// taken back), and a refused card is shown as its text.
@@ -176,7 +176,7 @@ func (a *Adapter) Update(ctx context.Context, ref chat.Ref, out chat.Outgoing) e
 			a.counts.Add("card:refused")
 			a.cfg.Logger.Warn("Discord refused a card; its text is shown instead", "error", err)
 		}
-		err = a.edit(ctx, ref, displayBody(cutText(text)))
+		err = edit(ctx, a, ref, displayBody(cutText(text)))
 	}
 	if err == nil {
 		a.health.Sent()
@@ -191,7 +191,7 @@ func fallbackText(out chat.Outgoing) string {
 	return fallback(out)
 }
 
-func (a *Adapter) edit(ctx context.Context, ref chat.Ref, content body) error {
+func edit(ctx context.Context, a *Adapter, ref chat.Ref, content body) error {
 	target, err := targetOf(ref.Place)
 	if err != nil {
 		return err

@@ -132,11 +132,11 @@ func (a *Adapter) Update(ctx context.Context, ref chat.Ref, out chat.Outgoing) e
 	if out.Card == nil {
 		opts = append(opts, api.MsgOptionBlocks()) // "blocks=[]" clears what a card left
 	}
-	err = a.edit(ctx, ref, opts)
+	err = edit(ctx, a, ref, opts)
 	if out.Card != nil && err != nil && chat.KindOf(err) == chat.Invalid {
 		a.counts.Add("card:refused")
 		a.cfg.Logger.Warn("Slack refused a card; its text is shown instead", "error", err)
-		err = a.edit(ctx, ref, []api.MsgOption{textOption(fallback(out), maxText), api.MsgOptionBlocks()})
+		err = edit(ctx, a, ref, []api.MsgOption{textOption(fallback(out), maxText), api.MsgOptionBlocks()})
 	}
 	if err == nil {
 		a.health.Sent()
@@ -144,7 +144,7 @@ func (a *Adapter) Update(ctx context.Context, ref chat.Ref, out chat.Outgoing) e
 	return err
 }
 
-func (a *Adapter) edit(ctx context.Context, ref chat.Ref, opts []api.MsgOption) error {
+func edit(ctx context.Context, a *Adapter, ref chat.Ref, opts []api.MsgOption) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Timing.Call)
 	defer cancel()
 	_, _, _, err := a.web.UpdateMessageContext(ctx, ref.Place.Conversation, ref.Message, append(opts, quiet())...)

@@ -152,6 +152,7 @@ func (a *app) doAs(cmd kernel.Command, by kernel.Actor, turn string, preview boo
 		return rec, e.With("idempotency_key", opt.Key).Try("run the same command again with --idempotency-key %s", opt.Key)
 	}
 	if err == nil {
+		rec = placeFiles(a, cmd, rec)
 		steers(a, rec)
 	}
 	return rec, err

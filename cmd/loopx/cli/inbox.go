@@ -120,6 +120,7 @@ func messageText(a *app, rec kernel.Receipt, out inbox.Leasing) string {
 	if v.Truncated {
 		b.WriteString("  (its end was cut: a message keeps 32 KiB)\n")
 	}
+	b.WriteString(fileLines(v.Files))
 	if v.Tainted {
 		b.WriteString("  words of people nobody linked, or a file: no standing approval is used for this\n")
 	}
@@ -318,14 +319,4 @@ func ownersMessage(a *app, use, short string, goal, message *string, c kernel.Co
 		}
 		return a.out(receipt(rec), func() string { return said(rec, show(*message, 60)+" "+done) })
 	})
-}
-
-// steers prints what people said into the live turn, before anything else.
-func steers(a *app, rec kernel.Receipt) {
-	if a.asJSON {
-		return
-	}
-	for _, s := range rec.Steer {
-		_, _ = fmt.Fprintf(a.opt.Out, "%s says now (%s):\n%s", show(s.From, 40), s.ID, quoted(s.Text))
-	}
 }
