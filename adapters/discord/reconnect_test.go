@@ -241,3 +241,19 @@ func TestNextRunReadsOn(t *testing.T) {
 		t.Errorf("%d events: %v", len(got), got)
 	}
 }
+
+// Requests and websocket go through the proxy that the HTTP client names.
+func TestThroughAProxy(t *testing.T) {
+	s := newSim(t, sim.Options{})
+	p := adaptertest.NewProxy(t)
+	a, sink := newAdapter(t, s, func(c *discord.Config) { c.HTTPClient = p.Client(t) }), adaptertest.NewRecorder()
+	run(t, s, a, sink)
+	s.Say(sim.Wei, sim.General, "hello")
+	sink.Next(t, adaptertest.Said("hello"))
+	if _, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Connection: "work", Conversation: sim.General}, Text: "x"}); err != nil {
+		t.Error(err)
+	}
+	if requests, tunnels := p.Used(); requests < 2 || tunnels != 1 {
+		t.Errorf("%d requests and %d tunnels went through the proxy", requests, tunnels)
+	}
+}

@@ -230,3 +230,20 @@ func TestRefusedEventComesAgain(t *testing.T) {
 		t.Errorf("codes %s", codes)
 	}
 }
+
+// Requests and websocket go through the proxy that the HTTP client names.
+func TestThroughAProxy(t *testing.T) {
+	s := newSim(t, sim.Options{})
+	p := adaptertest.NewProxy(t)
+	a, sink := newAdapter(t, s, func(c *lark.Config) { c.HTTPClient = p.Client(t) }), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
+	connected(t, s)
+	s.Say("ou_wei", "oc_gen", "hello")
+	sink.Next(t, adaptertest.Said("hello"))
+	if _, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Connection: "work", Conversation: "oc_gen"}, Text: "x"}); err != nil {
+		t.Error(err)
+	}
+	if requests, tunnels := p.Used(); requests < 2 || tunnels != 1 {
+		t.Errorf("%d requests and %d tunnels went through the proxy", requests, tunnels)
+	}
+}

@@ -132,3 +132,21 @@ func TestRevokedAndRestored(t *testing.T) {
 	said := s.Say("U0WEI", "C0GEN", "again")
 	adaptertest.Eventually(t, s, "ack", func() bool { return s.Acked(said.Envelopes[0]) })
 }
+
+// Requests and websocket go through the proxy that the HTTP client names.
+func TestThroughAProxy(t *testing.T) {
+	s := sim.New(sim.Options{})
+	t.Cleanup(s.Close)
+	p := adaptertest.NewProxy(t)
+	a, sink := newAdapter(t, s, func(c *slack.Config) { c.HTTPClient = p.Client(t) }), adaptertest.NewRecorder()
+	adaptertest.Start(t, a, sink)
+	adaptertest.Eventually(t, s, "a socket", func() bool { n, _ := s.Connections(); return n == 1 })
+	s.Say("U0WEI", "C0GEN", "hello")
+	sink.Next(t, adaptertest.Said("hello"))
+	if _, err := a.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Connection: "work", Conversation: "C0GEN"}, Text: "x"}); err != nil {
+		t.Error(err)
+	}
+	if requests, tunnels := p.Used(); requests < 2 || tunnels != 1 {
+		t.Errorf("%d requests and %d tunnels went through the proxy", requests, tunnels)
+	}
+}
