@@ -55,7 +55,7 @@ func pressWords(lang string, who []string, o inbox.Outcome) string {
 	case "withdrawn":
 		return say("%s was taken back. There is nothing to decide.", "%s 已撤回，无需决定。", code)
 	case "expired":
-		return say("%s has expired. Expiry grants nothing; the agent can ask again, or an owner reopens it.", "%s 已超时。超时不代表同意；Agent 可以再问，所有者也可以重新打开。", code)
+		return say("%s has expired. Nothing was decided. The agent can ask again, or an owner reopens it.", "%s 已超时，没有做出任何决定。Agent 可以再问，所有者也可以重新打开。", code)
 	case "stale":
 		if o.Moved {
 			return say("This card is out of date. The new one is below.", "这张卡片已过期，新卡片在下方。")

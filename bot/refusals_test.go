@@ -89,7 +89,7 @@ func refusals() []refusal {
 			undo: func(h *hall, _ *venue) { h.do(&kernel.SetPerson{Person: h.ana, State: new("active")}, asOwner) },
 		},
 		{
-			name: "expired", code: "press:expired", en: " has expired. ", zh: " 已超时。", over: true,
+			name: "expired", code: "press:expired", en: " has expired. ", zh: " 已超时，没有做出任何决定。", over: true,
 			gate: kernel.OpenGate{OnTimeout: "expire", Expires: time.Hour.Milliseconds()},
 			make: func(h *hall, v *venue, _ string, card shown) string {
 				old := v.keep(v.group, card.id, "Publish")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loopx/adapters/chat"
+	"loopx/adapters/console"
 	"loopx/adapters/discord"
 	"loopx/adapters/lark"
 	"loopx/adapters/slack"
@@ -90,7 +91,10 @@ func slackVenue(t *testing.T, now func() time.Time) *venue {
 		}
 		return out
 	}
-	v.native = func(where, id string) any { m, _ := s.Message(where, id); return m.Blocks }
+	v.native = func(where, id string) any {
+		m, _ := s.Message(where, id)
+		return map[string]any{"blocks": m.Blocks, "text": m.Text}
+	}
 	v.told = func(who string) (out []string) {
 		for _, m := range s.Ephemeral(who) {
 			out = append(out, m.Shown())
@@ -224,7 +228,10 @@ func larkVenue(t *testing.T, now func() time.Time) *venue {
 		}
 		return out
 	}
-	v.native = func(_, id string) any { m, _ := s.Message(id); return m.Content }
+	v.native = func(_, id string) any {
+		m, _ := s.Message(id)
+		return map[string]any{"type": m.Type, "content": m.Content}
+	}
 	v.told = func(who string) (out []string) {
 		for _, m := range s.Toasts(who) {
 			if m.Text != "" || m.Code != "" {
@@ -282,6 +289,85 @@ func larkVenue(t *testing.T, now func() time.Time) *venue {
 				s.Again(all[i].ID)
 				return
 			}
+		}
+	}
+	return v
+}
+
+// pageVenue is the page's surface as its owner uses it, behind the same doors.
+func pageVenue(t *testing.T, c *console.Console) *venue {
+	t.Helper()
+	owner := console.Person(console.Owner)
+	v := &venue{platform: chat.Console, tenant: console.Tenant, adapter: c, wei: console.Owner, dm: func(string) string { return console.Conversation }}
+	find := func(id string) (console.Message, bool) {
+		for _, m := range c.Messages() {
+			if m.ID == id {
+				return m, true
+			}
+		}
+		return console.Message{}, false
+	}
+	action := func(id, label string) (string, error) {
+		m, ok := find(id)
+		if ok && m.Card != nil {
+			for _, b := range m.Card.Buttons {
+				if b.Label == label {
+					return b.ID, nil
+				}
+			}
+		}
+		return "", fmt.Errorf("no button %q on %s", label, m.Text)
+	}
+	v.say = func(_, _, text string) {
+		if err := c.Say(t.Context(), owner, text); err != nil {
+			t.Error(err)
+		}
+	}
+	v.see = func(string) (out []shown) {
+		for _, m := range c.Messages() {
+			if m.To != "" || m.From.ID == console.Owner {
+				continue
+			}
+			x := shown{id: m.ID, text: m.Text}
+			if m.Card != nil {
+				x.text = chat.PlainText(*m.Card)
+				for _, b := range m.Card.Buttons {
+					x.buttons = append(x.buttons, b.Label)
+				}
+			}
+			out = append(out, x)
+		}
+		return out
+	}
+	v.native = func(_, id string) any { m, _ := find(id); return m.Card }
+	v.told = func(who string) (out []string) {
+		for _, m := range c.Messages() {
+			if m.To == who {
+				out = append(out, m.Text)
+			}
+		}
+		return out
+	}
+	use := func(id, label string, values map[string]string) error {
+		a, err := action(id, label)
+		if err == nil {
+			_, err = c.Press(t.Context(), owner, id, a, values)
+		}
+		return err
+	}
+	v.press = func(_, _, id, label string) error { return use(id, label, nil) }
+	v.submit = func(_, _, id, label, text string) error { return use(id, label, map[string]string{"reason": text}) }
+	v.keep = func(_, id, label string) func(string, string, string) error {
+		a, err := action(id, label)
+		return func(_, _, id string) error {
+			if err == nil {
+				// A press that was on its way when the card changed.
+				_, err = c.Redeliver(t.Context(), chat.Event{
+					Kind: chat.CardPressed, ID: "kept" + a, At: time.Now().UnixMilli(), Private: true, Sender: owner,
+					Place: chat.Place{Connection: consoleName, Conversation: console.Conversation}, Press: &chat.Press{Message: id, Action: a},
+				})
+			}
+			return err
 		}
 	}
 	return v

@@ -48,10 +48,17 @@ func buttonsOf(t *Tx, r *kernel.Reader, it *Item, g *kernel.Gate) []Button {
 		if g.Answer.Surface == surfaceCLI && disowns(r, it, g.Answer) {
 			add(StepDisown, "")
 		}
-	case g.Status == kernel.GateOpen && !g.Expired(t.now):
+	case g.Status == kernel.GateOpen && !g.Expired(t.now) && !looksOn(r, it, g):
 		answerButtons(t, r, it, g, add)
 	}
 	return out
+}
+
+// looksOn says that who a private copy belongs to may no longer answer; a press of
+// an older button is told so.
+func looksOn(r *kernel.Reader, it *Item, g *kernel.Gate) bool {
+	p := r.Person(it.Person)
+	return it.Person != "" && (p == nil || r.MayAnswer(g, PersonActor(p, "")) != nil)
 }
 
 // surfaceCLI is the surface of answers that no press made.

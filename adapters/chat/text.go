@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 )
@@ -48,6 +47,12 @@ func MarkWord(lang, mark string) string {
 	return mark
 }
 
+// Bracketed sets the brackets of a language around a text.
+func Bracketed(lang, s string) string { return pick(lang == "zh", "("+s+")", "（"+s+"）") }
+
+// Colon ends a text with the colon of a language.
+func Colon(lang, s string) string { return s + pick(lang == "zh", ":", "：") }
+
 // StaleWord marks evidence that is no longer fresh.
 func StaleWord(lang string) string { return pick(lang == "zh", "stale", "已陈旧") }
 
@@ -81,7 +86,7 @@ func PlainText(c Card) string {
 		add(oneLine(c.Outcome))
 	}
 	for _, q := range c.Quotes {
-		add(oneLine(q.From), ":")
+		add(Colon(c.Lang, oneLine(q.From)))
 		for line := range strings.SplitSeq(Visible(q.Text), "\n") {
 			add("│ ", line)
 		}
@@ -119,7 +124,7 @@ func OptionLine(lang string, o Option) string {
 		line += "  " + oneLine(o.Consequence)
 	}
 	if o.Mark != "" {
-		line += "  (" + MarkWord(lang, o.Mark) + ")"
+		line += "  " + Bracketed(lang, MarkWord(lang, o.Mark))
 	}
 	return line
 }
@@ -132,7 +137,7 @@ func EvidenceText(lang string, e Evidence) string {
 		line += " " + Visible(e.URL)
 	}
 	if e.Stale {
-		line += fmt.Sprintf(" (%s)", StaleWord(lang))
+		line += " " + Bracketed(lang, StaleWord(lang))
 	}
 	return line
 }

@@ -78,7 +78,7 @@ func TestPlainTextIsComplete(t *testing.T) {
 	}
 	card.Lang, card.State, card.Struck = "zh", chat.CardStale, true
 	got := chat.PlainText(card)
-	for _, part := range []string{"~ Publish?", "(同意)", "◌ 已过期的卡片"} {
+	for _, part := range []string{"~ Publish?", "（同意）", "◌ 已过期的卡片"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q is missing in\n%s", part, got)
 		}

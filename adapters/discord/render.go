@@ -77,7 +77,7 @@ func texts(c chat.Card, notes []string) []string {
 		add(strong(c.Outcome))
 	}
 	for _, q := range c.Quotes {
-		add("*" + escape(q.From) + ":*\n> " + strings.ReplaceAll(escape(q.Text), "\n", "\n> "))
+		add("*" + chat.Colon(c.Lang, escape(q.From)) + "*\n> " + strings.ReplaceAll(escape(q.Text), "\n", "\n> "))
 	}
 	if len(c.Options) > 0 {
 		var lines []string
@@ -87,7 +87,7 @@ func texts(c chat.Card, notes []string) []string {
 				line += "  " + escape(o.Consequence)
 			}
 			if o.Mark != "" {
-				line += "  *(" + escape(chat.MarkWord(c.Lang, o.Mark)) + ")*"
+				line += "  *" + chat.Bracketed(c.Lang, escape(chat.MarkWord(c.Lang, o.Mark))) + "*"
 			}
 			lines = append(lines, line)
 		}
@@ -159,7 +159,7 @@ func evidence(lang string, list []chat.Evidence) string {
 			}
 		}
 		if e.Stale {
-			part += " *(" + escape(chat.StaleWord(lang)) + ")*"
+			part += " *" + chat.Bracketed(lang, escape(chat.StaleWord(lang))) + "*"
 		}
 		parts = append(parts, part)
 	}

@@ -75,7 +75,7 @@ func draw(c chat.Card, notes []string, mark string) object {
 		add(markdown(wrapLines(c.Outcome, "**")))
 	}
 	for _, q := range c.Quotes {
-		add(frame(div(q.From+":", "notation"), div(q.Text, "")))
+		add(frame(div(chat.Colon(c.Lang, q.From), "notation"), div(q.Text, "")))
 	}
 	add(options(c)...)
 	if len(c.Facts) > 0 {
@@ -188,7 +188,7 @@ func options(c chat.Card) []object {
 	for _, o := range c.Options {
 		label := "▸ " + strings.TrimSuffix("**"+escape(o.Label)+"**", "****")
 		if o.Mark != "" {
-			label += " (" + escape(chat.MarkWord(c.Lang, o.Mark)) + ")"
+			label += " " + chat.Bracketed(c.Lang, escape(chat.MarkWord(c.Lang, o.Mark)))
 		}
 		cols := []object{column(1, markdown(label))}
 		if o.Consequence != "" {
@@ -206,7 +206,7 @@ func optionLine(lang string, o chat.Option) string {
 		line += "  " + o.Consequence
 	}
 	if o.Mark != "" {
-		line += "  (" + chat.MarkWord(lang, o.Mark) + ")"
+		line += "  " + chat.Bracketed(lang, chat.MarkWord(lang, o.Mark))
 	}
 	return line
 }
@@ -233,7 +233,7 @@ func evidence(lang string, list []chat.Evidence) string {
 			b.WriteString(escape(e.Text))
 		}
 		if e.Stale {
-			b.WriteString(" (" + chat.StaleWord(lang) + ")")
+			b.WriteString(" " + chat.Bracketed(lang, chat.StaleWord(lang)))
 		}
 	}
 	return b.String()

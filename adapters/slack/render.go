@@ -37,7 +37,7 @@ func render(c chat.Card) ([]api.Block, error) {
 	}
 	for i, q := range d.Quotes {
 		add(api.NewRichTextBlock(fmt.Sprintf("quote.%d", i),
-			lineOf(q.From+":", italic()),
+			lineOf(chat.Colon(d.Lang, q.From), italic()),
 			&api.RichTextQuote{Type: api.RTEQuote, Elements: []api.RichTextSectionElement{textOf(q.Text, nil)}}))
 	}
 	if len(d.Options) > 0 {
@@ -48,7 +48,7 @@ func render(c chat.Card) ([]api.Block, error) {
 				els = append(els, textOf("  "+o.Consequence, nil))
 			}
 			if o.Mark != "" {
-				els = append(els, textOf("  ("+chat.MarkWord(d.Lang, o.Mark)+")", italic()))
+				els = append(els, textOf("  "+chat.Bracketed(d.Lang, chat.MarkWord(d.Lang, o.Mark)), italic()))
 			}
 			lines = append(lines, api.NewRichTextSection(els...))
 		}
@@ -108,7 +108,7 @@ func evidence(lang string, list []chat.Evidence) api.RichTextElement {
 			els = append(els, textOf(e.Text, nil))
 		}
 		if e.Stale {
-			els = append(els, textOf(" ("+chat.StaleWord(lang)+")", italic()))
+			els = append(els, textOf(" "+chat.Bracketed(lang, chat.StaleWord(lang)), italic()))
 		}
 	}
 	return api.NewRichTextSection(els...)

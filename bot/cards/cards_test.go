@@ -40,7 +40,7 @@ func TestWordsComplete(t *testing.T) {
 	for _, lang := range []string{"en", "zh"} {
 		v := reflect.ValueOf(wordsOf(lang))
 		for i := range v.NumField() {
-			if v.Field(i).String() == "" {
+			if v.Field(i).String() == "" && v.Type().Field(i).Name != "gap" {
 				t.Errorf("%s has no word for %s", lang, v.Type().Field(i).Name)
 			}
 		}
@@ -58,6 +58,9 @@ func TestPlainLanguage(t *testing.T) {
 		}
 		if strings.HasPrefix(s.Name, "gate-change") || strings.HasPrefix(s.Name, "gate-not-me") || strings.HasPrefix(s.Name, "gate-changeable") {
 			continue // what can be taken back says so with a button
+		}
+		if strings.HasPrefix(s.Name, "gate-onlooker") {
+			continue // it is open, and not for its reader to answer
 		}
 		live := s.Card.State == chat.CardOpen || s.Card.State == chat.CardConfirming
 		if live != (len(s.Card.Buttons) > 0) {

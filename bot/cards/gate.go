@@ -1,6 +1,7 @@
 package cards
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,12 @@ type GateCopy struct {
 	// shown, from 1; 0 is the card itself.
 	Pages []string
 	Page  int
+	// Onlooker says that who the copy belongs to may not answer.
+	Onlooker bool
+	// Role and Linked are of who decided: what they are in the goal, and since when
+	// the account they used is linked, UTC ms; empty and 0 where that is unknown.
+	Role   string
+	Linked int64
 	// Lookalike is a word that looks like another one; with it nothing can be
 	// approved.
 	Lookalike string
@@ -43,11 +50,11 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 		c.Zone = time.UTC
 	}
 	at := func(ms int64) string { return view.Clock(ms, g.Asked, c.Zone) }
-	card := chat.Card{Lang: g.Language, State: chat.CardOpen, Title: g.GoalTitle + " · " + w.waits, Question: g.Question, Protected: g.Protected}
+	card := chat.Card{Lang: g.Language, State: chat.CardOpen, Title: g.GoalTitle + " · " + waits(g, c, w), Question: g.Question, Protected: g.Protected}
 	foot := []string{g.Code, sprintf(w.asked, at(g.Asked))}
 	switch {
 	case g.Status == kernel.GateAnswered:
-		decided(&card, g, w, at)
+		decided(&card, g, c, w, at)
 		if c.Step == "disown" {
 			card.Facts = append(card.Facts, w.disownNote)
 		}
@@ -56,7 +63,7 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 		return card
 	case g.Status == "expired":
 		card.State, card.Title, card.Struck, card.Outcome = chat.CardExpired, g.GoalTitle+" · "+w.expired, true, w.expiredNote
-		card.Footer = strings.Join(append(foot, sprintf(w.expires, at(g.Expires))), " · ")
+		card.Footer = strings.Join(append(foot, sprintf(w.ended, at(g.Expires))), " · ")
 		return card
 	case g.Status == kernel.GateWithdrawn:
 		card.State, card.Title, card.Struck, card.Outcome = chat.CardStale, g.GoalTitle+" · "+w.withdrawn, true, w.withdrawnNote
@@ -64,7 +71,7 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 		return card
 	}
 	if g.Why != "" {
-		card.Quotes = []chat.Quote{{From: g.AskedBy, Text: shorten(g.Why, whyShown)}}
+		card.Quotes = []chat.Quote{{From: sprintf(w.asks, g.AskedBy), Text: shorten(g.Why, whyShown)}}
 	}
 	for _, o := range g.Options {
 		card.Options = append(card.Options, chat.Option{Label: o.Label, Consequence: shorten(o.Consequence, consequenceShown), Mark: w.mark(o.Outcome)})
@@ -73,7 +80,7 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 	who := strings.Join(g.Asks, w.or)
 	switch {
 	case g.Who.Quorum > 1 && who != "":
-		card.Facts = append(card.Facts, sprintf(w.votes, strings.Join(g.Asks, ", "), g.Agree, g.Who.Quorum))
+		card.Facts = append(card.Facts, sprintf(w.votes, strings.Join(g.Asks, w.list), g.Agree, g.Who.Quorum))
 	case who != "":
 		card.Facts = append(card.Facts, sprintf(w.who, who))
 	}
@@ -85,7 +92,7 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 		card.Facts = append(card.Facts, w.tainted)
 	}
 	if a := g.Pending; a != nil {
-		card.Facts = append(card.Facts, sprintf(w.pending, a.Name, a.Label, strings.TrimPrefix(origin(a), "cli · ")))
+		card.Facts = append(card.Facts, sprintf(w.pending, a.Name, a.Label, strings.Join(terminal(a), " · ")))
 	}
 	card.Facts = append(card.Facts, before(g, w, at)...)
 	if g.Fallback != "" {
@@ -119,9 +126,12 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 		card.Facts = append(card.Facts, w.disownNote)
 	case c.Confirming != "":
 		card.State, card.Title = chat.CardConfirming, g.GoalTitle+" · "+w.confirmTitle
+		if c.GrantUntil > 0 { // not in the label, whose end some clients cut off
+			card.Facts = append(card.Facts, sprintf(w.standing, day(c.GrantUntil, c.Zone, g.Language)))
+		}
 	case c.Page > 0 && c.Page <= len(c.Pages):
 		card.Options, card.Evidence = nil, nil
-		card.Quotes = []chat.Quote{{From: g.AskedBy, Text: c.Pages[c.Page-1]}}
+		card.Quotes = []chat.Quote{{From: sprintf(w.asks, g.AskedBy), Text: c.Pages[c.Page-1]}}
 		card.Footer = sprintf("%d/%d", c.Page, len(c.Pages)) + " · " + card.Footer
 	}
 	press(&card, g, c, w)
@@ -140,22 +150,37 @@ func blocks(g view.Gate, w words) string {
 		s = sprintf(w.blocksLane, g.Blocks.Agent)
 	case len(g.Blocks.Todos) == 0:
 		return w.nothing
+	case max(g.Blocks.OpenTodos, len(g.Blocks.Todos)) == 1:
+		s = w.blocksOnly
 	default:
 		s = sprintf(w.blocks, len(g.Blocks.Todos), max(g.Blocks.OpenTodos, len(g.Blocks.Todos)))
 	}
-	if g.Blocks.OthersGo == 1 {
+	switch g.Blocks.OthersGo {
+	case 0:
+	case 1:
 		s += " · " + w.oneGoesOn
-	} else if g.Blocks.OthersGo > 1 {
+	default:
 		s += " · " + sprintf(w.goesOn, g.Blocks.OthersGo)
 	}
 	return s
 }
 
-func decided(card *chat.Card, g view.Gate, w words, at func(int64) string) {
+// waits is what the card wants of its reader.
+func waits(g view.Gate, c GateCopy, w words) string {
+	switch {
+	case !c.Onlooker:
+		return w.waits
+	case len(g.Asks) == 0:
+		return w.waitsNone
+	}
+	return sprintf(w.waitsFor, strings.Join(g.Asks, w.or))
+}
+
+func decided(card *chat.Card, g view.Gate, c GateCopy, w words, at func(int64) string) {
 	a := g.Answer
 	card.State, card.Struck, card.Protected = chat.CardDecided, true, false
 	card.Title = g.GoalTitle + " · " + sprintf(w.decided, a.Name, a.Label)
-	parts := []string{a.Label, a.Name, at(a.At), sprintf(w.via, origin(a))}
+	parts := []string{a.Label, a.Name + decider(g, c, w), at(a.At), sprintf(w.via, strings.Join(append([]string{w.surface(a.Surface)}, terminal(a)...), " · "))}
 	switch {
 	case g.Taken != nil:
 		parts = append(parts, sprintf(w.taken, g.Taken.Agent, at(g.Taken.At)))
@@ -173,16 +198,24 @@ func decided(card *chat.Card, g view.Gate, w words, at func(int64) string) {
 	}
 }
 
-// origin is where an answer came from: the surface, and for one that was no press
-// its process and terminal.
-func origin(a *kernel.GateAnswer) string {
-	parts := []string{a.Surface}
-	for _, s := range []string{a.Process, a.Terminal} {
-		if s != "" {
-			parts = append(parts, s)
-		}
+// decider is what somebody who decided is, and since when we know their account.
+func decider(g view.Gate, c GateCopy, w words) string {
+	var parts []string
+	if role := w.role(c.Role); role != "" {
+		parts = append(parts, role)
 	}
-	return strings.Join(parts, " · ")
+	if c.Linked > 0 {
+		parts = append(parts, sprintf(w.linked, day(c.Linked, c.Zone, g.Language)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return sprintf(w.inBrackets, strings.Join(parts, w.and))
+}
+
+// terminal is the process and the terminal of an answer that was no press.
+func terminal(a *kernel.GateAnswer) []string {
+	return slices.DeleteFunc([]string{a.Process, a.Terminal}, func(s string) bool { return s == "" })
 }
 
 // before is the last decision that holds no longer: a correction shows both.

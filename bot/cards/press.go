@@ -126,7 +126,7 @@ func button(g view.Gate, c GateCopy, a Action, w words) chat.Button {
 		case c.Step == "disown":
 			b.Label = sprintf(w.confirm, w.notMe)
 		case a.Grant == "goal":
-			b.Label = sprintf(w.confirm, sprintf(w.forGoalUntil, label, day(c.GrantUntil, c.Zone, g.Language)))
+			b.Label = sprintf(w.confirm, sprintf(w.forGoal, label))
 		default:
 			b.Label = sprintf(w.confirm, label)
 		}

@@ -44,7 +44,7 @@ func Samples() []Sample {
 	taken := decided
 	taken.Taken = &kernel.Taken{Agent: "builder", At: at + 5*minute}
 	held := decided
-	held.Answer = &kernel.GateAnswer{Option: "hold", Label: "Hold", Outcome: kernel.Reject, Reason: "the FAQ is missing", Person: "owner", Name: "Wei", Surface: "cli", At: at + 4*minute}
+	held.Answer = &kernel.GateAnswer{Option: "hold", Label: "Hold", Outcome: kernel.Reject, Reason: "the FAQ is missing", Person: "owner", Name: "Wei", Surface: "cli", Process: "loopx", Terminal: "pts/3", At: at + 4*minute}
 	expired := base
 	expired.Status, expired.Expires = "expired", at+60*minute
 	withdrawn := base
@@ -74,6 +74,8 @@ func Samples() []Sample {
 	notMe := GateCopy{Step: "disown", Actions: []Action{{ID: "x1", Step: "confirm"}, {ID: "x2", Step: "back"}}}
 	votes := base
 	votes.Who, votes.Agree, votes.Asks = kernel.Asked{Quorum: 2}, 1, []string{"Wei", "Ana"}
+	by := GateCopy{Role: "owner", Linked: at - 30*24*60*minute}
+	changeable.Role, changeable.Linked, changing.Role, changing.Linked, notMe.Role = by.Role, by.Linked, by.Role, by.Linked, by.Role
 	zhOf := func(g view.Gate) view.Gate {
 		g.Language, g.GoalTitle, g.Question = "zh", "主页发布", "发布新的价格页面？"
 		return g
@@ -86,8 +88,8 @@ func Samples() []Sample {
 	}{
 		{"gate-open", base, open}, {"gate-protected", protected, open}, {"gate-confirming", protected, confirming}, {"gate-scope", scoped, scopes}, {"gate-scope-confirming", scoped, granting},
 		{"gate-own-words", own, words}, {"gate-long", long, front}, {"gate-long-last-page", long, last}, {"gate-pending", pending, waits}, {"gate-parked", parked, open}, {"gate-lookalike", base, twin}, {"gate-votes", votes, open},
-		{"gate-nobody-running", decided, GateCopy{}}, {"gate-taken", taken, GateCopy{}}, {"gate-rejected", held, GateCopy{}}, {"gate-changeable", decided, changeable}, {"gate-change", decided, changing},
-		{"gate-corrected", corrected, GateCopy{}}, {"gate-not-me", held, notMe}, {"gate-expired", expired, GateCopy{}}, {"gate-withdrawn", withdrawn, GateCopy{}},
+		{"gate-onlooker", base, GateCopy{Onlooker: true}}, {"gate-nobody-running", decided, by}, {"gate-taken", taken, by}, {"gate-rejected", held, GateCopy{Role: "owner"}}, {"gate-changeable", decided, changeable}, {"gate-change", decided, changing},
+		{"gate-corrected", corrected, GateCopy{Role: "owner"}}, {"gate-not-me", held, notMe}, {"gate-expired", expired, GateCopy{}}, {"gate-withdrawn", withdrawn, GateCopy{}},
 	} {
 		out = append(out, Sample{s.name, Gate(s.gate, s.copy)}, Sample{s.name + "-zh", Gate(zhOf(s.gate), s.copy)})
 	}

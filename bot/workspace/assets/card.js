@@ -3,7 +3,7 @@
 import { h } from './dom.js';
 import { t, tIn, language } from './words.js';
 import { visible, line, safeURL } from './visible.js';
-import { age } from './time.js';
+import { age, now } from './time.js';
 import { state, isFresh, isLive } from './store.js';
 
 const shapes = { open: '○', confirming: '◐', decided: '●', stale: '◌', expired: '✕', waiting: '○', running: '◐', answered: '●', ended: '✕' };
@@ -41,8 +41,13 @@ function head(m, card, id) {
   return h('header', { class: 'card-head' },
     h('h3', { id: id + '-t', class: 'said' }, line(card.title)),
     h('span', { class: 'card-state' },
-      isLive(m) && card.state === 'open' && m.at ? h('span', { class: 'waits' }, tIn(card.lang, 'waits', age(m.at, card.lang || undefined)) + ' ') : null,
+      isLive(m) && card.state === 'open' && m.at ? h('span', { class: 'waits' }, waits(card, m.at) + ' ') : null,
       stateMark(card)));
+}
+
+// waits says for how long; nothing waits "just now".
+function waits(card, at) {
+  return now() - at < 60000 ? tIn(card.lang, 'age_now') : tIn(card.lang, 'waits', age(at, card.lang || undefined));
 }
 
 const quoteMost = 300;
@@ -52,7 +57,7 @@ function quote(card, q, id) {
   const long = [...text].length > quoteMost;
   const wide = state.ui.wide.has(id);
   return h('figure', { class: 'quote', 'data-key': id },
-    h('figcaption', { class: 'said' }, tIn(card.lang, isAsking(card) ? 'asks' : 'says', line(q.from))),
+    h('figcaption', { class: 'said' }, isAsking(card) ? line(q.from) : tIn(card.lang, 'says', line(q.from))),
     h('blockquote', { class: 'said' }, long && !wide ? shortened(text) : text),
     long && h('button', { class: 'link', type: 'button', 'data-do': 'wide', 'data-id': id, 'data-fid': 'wide/' + id, 'aria-expanded': String(wide) }, t(wide ? 'show_less' : 'show_all')));
 }
