@@ -38,7 +38,7 @@ var rooms = []room{
 	{"adapters/chat", nil, nil, "the vocabulary of people and messages is a leaf that every surface shares"},
 	{"adapters/adaptertest", []string{"adapters/chat"}, []string{"github.com/google/go-cmp", "go.uber.org/goleak"}, "the suite knows the contract and not who implements it"},
 	{"adapters/console", []string{"adapters/chat"}, nil, "an adapter knows the vocabulary and its own surface; it decides nothing"},
-	{"adapters/lane", []string{"adapters/chat"}, nil, "what every adapter needs to keep a connection knows the vocabulary and no platform"},
+	{"adapters/lane", []string{"adapters/chat"}, []string{"github.com/gorilla/websocket"}, "what every adapter needs to keep a connection knows the vocabulary and no platform"},
 	{"adapters/fit", []string{"adapters/chat"}, nil, "bringing a card into limits knows the vocabulary and no platform"},
 	{"adapters/discord", []string{"adapters/chat", "adapters/lane", "adapters/fit"}, []string{"github.com/bwmarrin/discordgo", "github.com/gorilla/websocket", "github.com/yuin/goldmark"}, "an adapter knows the vocabulary and one official SDK; it decides nothing"},
 	{"adapters/lark", []string{"adapters/chat", "adapters/lane", "adapters/fit"}, []string{"github.com/larksuite/oapi-sdk-go/v3", "github.com/gorilla/websocket", "github.com/yuin/goldmark"}, "an adapter knows the vocabulary and one official SDK; it decides nothing"},

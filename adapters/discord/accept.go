@@ -2,7 +2,6 @@ package discord
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	dg "github.com/bwmarrin/discordgo"
@@ -32,12 +31,11 @@ type intake struct {
 	sink   chat.Sink
 	cancel context.CancelFunc
 	lanes  *lane.Lanes[item]
-	side   sync.WaitGroup // forms, notices: never in the way of events
-	sem    chan struct{}
+	side   *lane.Side // forms, notices: never in the way of events
 }
 
 func newIntake(ctx context.Context, a *Adapter, sink chat.Sink) *intake {
-	in := &intake{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
+	in := &intake{Adapter: a, sink: sink, side: lane.NewSide()}
 	// What waits to be stored must not outlive a Run that ends with a failure.
 	ctx, in.cancel = context.WithCancel(ctx)
 	in.lanes = lane.New(func(it item) { in.run(ctx, it) }, item.size)
@@ -51,19 +49,11 @@ func (in *intake) stop() {
 	in.side.Wait()
 }
 
-// aside runs something that no event waits for; what finds no place is dropped
-// and counted, for it is only ever a courtesy.
+// aside runs something that no event waits for; what finds no place is counted.
 func (in *intake) aside(f func()) {
-	select {
-	case in.sem <- struct{}{}:
-	default:
+	if !in.side.Go(f) {
 		in.counts.Add("refused:aside")
-		return
 	}
-	in.side.Go(func() {
-		defer func() { <-in.sem }()
-		f()
-	})
 }
 
 // put queues by conversation. Presses have a lane of their own: what is slow to

@@ -62,7 +62,7 @@ func (r *rest) file(ctx context.Context, from string, most int64, w io.Writer) e
 	if err != nil {
 		return &chat.Error{Kind: chat.Invalid, Code: "foreign_file", Err: r.clean.Error(err)}
 	}
-	client := *r.client
+	client := *r.Client
 	client.Timeout = 0 // ctx has the time of a whole file
 	return lane.Fetch(&client, req, most, w, r.clean, func(resp *http.Response) error {
 		switch resp.StatusCode {

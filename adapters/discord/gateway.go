@@ -183,7 +183,7 @@ func (r *runner) dial(ctx context.Context, address string) (*socket, time.Durati
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timing.Hello)
 	defer cancel()
-	ws, resp, err := r.rest.dialer.DialContext(ctx, address, nil)
+	ws, resp, err := r.rest.Dialer.DialContext(ctx, address, nil)
 	if resp != nil && resp.Body != nil {
 		_ = resp.Body.Close()
 	}

@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gorilla/websocket"
-
 	"loopx/adapters/chat"
 	"loopx/adapters/lane"
 )
@@ -32,8 +30,7 @@ const version = "10"
 // no redirect, keeps the one budget, and says of a failure whether the request
 // had been written.
 type rest struct {
-	client *http.Client
-	dialer *websocket.Dialer
+	*lane.Way
 	base   string
 	token  chat.Secret
 	clean  lane.Cleaner
@@ -44,31 +41,14 @@ type rest struct {
 }
 
 func newREST(cfg Config) *rest {
-	c := &http.Client{}
-	if cfg.HTTPClient != nil {
-		own := *cfg.HTTPClient
-		c = &own
-	}
-	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if c.Timeout == 0 {
-		c.Timeout = 2 * cfg.Timing.Call
-	}
-	r := &rest{
-		client: c, base: cfg.BaseURL + "v" + version + "/", token: cfg.BotToken, budget: newBudget(cfg.Timing.Wait), sim: cfg.Sim, hold: cfg.Timing.AuthHold,
+	return &rest{
+		Way:  lane.NewWay(cfg.HTTPClient, 2*cfg.Timing.Call, cfg.Timing.Hello, cfg.Clock),
+		base: cfg.BaseURL + "v" + version + "/", token: cfg.BotToken, budget: newBudget(cfg.Timing.Wait), sim: cfg.Sim, hold: cfg.Timing.AuthHold,
 		// The token of an interaction stands in the path of its addresses.
 		clean: lane.NewCleaner([]chat.Secret{cfg.BotToken}, lane.Rule{
 			Find: regexp.MustCompile(`((?:webhooks|interactions)/[^/\s"']+/)[^/\s"']+`), With: "$1[secret]",
 		}),
-		dialer: &websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: cfg.Timing.Hello},
 	}
-	if t, ok := c.Transport.(*http.Transport); ok && t != nil {
-		r.dialer.Proxy = t.Proxy
-		if t.TLSClientConfig != nil {
-			r.dialer.TLSClientConfig = t.TLSClientConfig.Clone()
-			r.dialer.TLSClientConfig.NextProtos = nil // a websocket is HTTP/1.1
-		}
-	}
-	return r
 }
 
 // op is how a call may be repeated.
@@ -111,7 +91,7 @@ func (r *rest) do(ctx context.Context, c call, out any) error {
 	if err != nil {
 		return err
 	}
-	resp, err := lane.Call(r.client, req, maxBody, r.clean)
+	resp, err := lane.Call(r.Client, req, maxBody, r.clean)
 	if err != nil {
 		return noAnswer(err, c.what)
 	}

@@ -215,7 +215,7 @@ func (a *Adapter) Caps() chat.Caps {
 // Health is how the connection is now. A connection that never brought an event
 // says so: that is what a subscription set to a server address looks like (B12).
 func (a *Adapter) Health() chat.Health {
-	h := a.health.Get(a.rest.http.readAt.Load())
+	h := a.health.Get(a.rest.http.LastRead())
 	if h.State == chat.Ready && h.LastEvent == 0 && h.Detail == "" {
 		if !a.cfg.EncryptKey.Empty() {
 			h.Detail = "waiting to be called; no event has arrived yet"

@@ -69,7 +69,7 @@ func (d *doer) file(ctx context.Context, path, token string, most int64, w io.Wr
 		return d.clean.Error(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	client := *d.client
+	client := *d.Client
 	client.Timeout = 0 // ctx has the time of a whole file
 	return lane.Fetch(&client, req, most, w, d.clean, func(resp *http.Response) error {
 		if resp.StatusCode == http.StatusOK {

@@ -43,7 +43,7 @@ func (p *past) away() {
 		return
 	}
 	p.since = r.cfg.Clock()
-	if read := r.rest.http.readAt.Load(); read > 0 { // nobody listened from here on
+	if read := r.rest.http.LastRead(); read > 0 { // nobody listened from here on
 		p.since = time.UnixMilli(read)
 	}
 }

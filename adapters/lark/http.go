@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/gorilla/websocket"
 
 	"loopx/adapters/chat"
 	"loopx/adapters/lane"
@@ -29,27 +25,15 @@ const maxBody = 16 << 20
 // redirect, and turns every answer that is not code 0 into an *apiError, so that
 // one place classifies failures whichever call made them.
 type doer struct {
-	client  *http.Client
-	dialer  *websocket.Dialer
-	clean   lane.Cleaner
-	host    string // of the REST calls, exactly
-	sim     bool
-	readAt  atomic.Int64 // UTC ms of the last bytes on the socket
-	clockMS func() int64
+	*lane.Way
+	clean lane.Cleaner
+	host  string // of the REST calls, exactly
+	sim   bool
 }
 
 func newDoer(cfg Config) *doer {
-	base := &http.Client{}
-	if cfg.HTTPClient != nil {
-		c := *cfg.HTTPClient
-		base = &c
-	}
-	base.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if base.Timeout == 0 {
-		base.Timeout = 2 * cfg.Timing.Call
-	}
 	d := &doer{
-		client: base, sim: cfg.Sim, clockMS: func() int64 { return cfg.Clock().UnixMilli() },
+		Way: lane.NewWay(cfg.HTTPClient, 2*cfg.Timing.Call, 20*time.Second, cfg.Clock), sim: cfg.Sim,
 		clean: lane.NewCleaner([]chat.Secret{cfg.AppSecret, cfg.EncryptKey, cfg.VerificationToken},
 			// Tenant tokens and the two secrets of a socket's address.
 			lane.Rule{Find: regexp.MustCompile(`\b[tu]-[A-Za-z0-9_.-]{8,}`), With: "[secret]"},
@@ -58,40 +42,7 @@ func newDoer(cfg Config) *doer {
 	if u, err := url.Parse(cfg.BaseURL); err == nil {
 		d.host = u.Host
 	}
-	var nd net.Dialer
-	d.dialer = &websocket.Dialer{
-		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: 20 * time.Second,
-		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			c, err := nd.DialContext(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			return watchedConn{c, d}, nil
-		},
-	}
-	if t, ok := base.Transport.(*http.Transport); ok && t != nil {
-		d.dialer.Proxy = t.Proxy
-		if t.TLSClientConfig != nil {
-			d.dialer.TLSClientConfig = t.TLSClientConfig.Clone()
-			d.dialer.TLSClientConfig.NextProtos = nil // a websocket is HTTP/1.1
-		}
-	}
 	return d
-}
-
-// watchedConn notes when bytes arrive: pongs keep the time fresh in a quiet
-// tenant, and a dead link shows although nobody writes.
-type watchedConn struct {
-	net.Conn
-	d *doer
-}
-
-func (c watchedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 {
-		c.d.readAt.Store(c.d.clockMS())
-	}
-	return n, err
 }
 
 // apiError is a refusal as it came.
@@ -112,7 +63,7 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != d.host || !d.sim && req.URL.Scheme != "https" {
 		return nil, &lane.CallError{Err: fmt.Errorf("refused to call %s: not the host of Lark", req.URL.Hostname())}
 	}
-	resp, err := lane.Call(d.client, req, maxBody, d.clean)
+	resp, err := lane.Call(d.Client, req, maxBody, d.clean)
 	if err != nil {
 		return nil, err
 	}

@@ -65,13 +65,12 @@ type runner struct {
 	*Adapter
 	sink  chat.Sink
 	lanes *lane.Lanes[item]
-	side  sync.WaitGroup // notices and replies: never in the way of events
-	sem   chan struct{}
+	side  *lane.Side // notices and replies: never in the way of events
 	past  *past
 }
 
 func newRunner(a *Adapter, sink chat.Sink) *runner {
-	r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
+	r := &runner{Adapter: a, sink: sink, side: lane.NewSide()}
 	r.past = &past{r: r}
 	return r
 }
@@ -255,19 +254,11 @@ func (r *runner) ackLater(it item, reason string) {
 // conversation has this id.
 const ackLane = "\x00ack"
 
-// aside runs something that no event waits for; what finds no place is dropped
-// and counted, for it is only ever a courtesy.
+// aside runs something that no event waits for; what finds no place is counted.
 func (r *runner) aside(f func()) {
-	select {
-	case r.sem <- struct{}{}:
-	default:
+	if !r.side.Go(f) {
 		r.counts.Add("refused:aside")
-		return
 	}
-	r.side.Go(func() {
-		defer func() { <-r.sem }()
-		f()
-	})
 }
 
 // accept gives one event to the sink and acknowledges after it is stored.

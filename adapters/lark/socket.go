@@ -45,7 +45,7 @@ func (r *rest) dial(ctx context.Context, ep larkws.Endpoint) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	ws, resp, err := r.http.dialer.DialContext(ctx, u.String(), nil)
+	ws, resp, err := r.http.Dialer.DialContext(ctx, u.String(), nil)
 	if resp != nil && resp.Body != nil {
 		_ = resp.Body.Close() // gorilla keeps at most a kilobyte of it
 	}

@@ -198,7 +198,7 @@ func (a *Adapter) Caps() chat.Caps {
 // Health is how the connection is now. One that is called and never was says so:
 // a wrong address in the app's settings looks like that.
 func (a *Adapter) Health() chat.Health {
-	h := a.health.Get(a.http.lastRead())
+	h := a.health.Get(a.http.LastRead())
 	if h.State == chat.Ready && h.LastEvent == 0 && h.Detail == "" && !a.cfg.SigningSecret.Empty() {
 		h.Detail = "waiting to be called; no event has arrived yet"
 		h.Fix = "write the bot a message; if nothing arrives, give the address of this connection as the request URL of events, interactivity and slash commands in the app's settings"

@@ -43,7 +43,7 @@ func (a *Adapter) Fetch(ctx context.Context, _ chat.Ref, at chat.Attachment, mos
 	if err != nil {
 		return err
 	}
-	client := *a.http.client
+	client := *a.http.Client
 	client.Timeout = 0 // ctx has the time of a whole file
 	html := strings.HasPrefix(f.Mimetype, "text/html")
 	return lane.Fetch(&client, req, most, w, a.http.clean, func(resp *http.Response) error {

@@ -57,7 +57,7 @@ func (p *past) away() {
 		return
 	}
 	p.since = r.cfg.Clock()
-	if read := r.http.lastRead(); read > 0 { // nobody listened from here on
+	if read := r.http.LastRead(); read > 0 { // nobody listened from here on
 		p.since = time.UnixMilli(read)
 	}
 }

@@ -2,20 +2,15 @@ package slack
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/gorilla/websocket"
 
 	"loopx/adapters/chat"
 	"loopx/adapters/lane"
@@ -28,30 +23,17 @@ const maxBody = 16 << 20
 // redirect, paces new connections, and says of a failure whether the request
 // had been written. It is what slack-go uses as its HTTP client.
 type doer struct {
-	client  *http.Client
-	dialer  *websocket.Dialer
-	pace    *lane.Pacer
-	clean   lane.Cleaner
-	hosts   []string // allowed, exactly
-	sim     bool
-	readAt  atomic.Int64 // UTC ms of the last bytes on the socket
-	clockMS func() int64
+	*lane.Way
+	pace  *lane.Pacer
+	clean lane.Cleaner
+	hosts []string // allowed, exactly
+	sim   bool
 }
 
 func newDoer(cfg Config, pace *lane.Pacer) *doer {
-	base := &http.Client{}
-	if cfg.HTTPClient != nil {
-		c := *cfg.HTTPClient
-		base = &c
-	}
-	base.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if base.Timeout == 0 {
-		base.Timeout = 2 * cfg.Timing.Call
-	}
 	d := &doer{
-		client: base, pace: pace, sim: cfg.Sim,
-		clean:   newCleaner(cfg.AppToken, cfg.BotToken, cfg.SigningSecret),
-		clockMS: func() int64 { return cfg.Clock().UnixMilli() },
+		Way: lane.NewWay(cfg.HTTPClient, 2*cfg.Timing.Call, 20*time.Second, cfg.Clock), pace: pace, sim: cfg.Sim,
+		clean: newCleaner(cfg.AppToken, cfg.BotToken, cfg.SigningSecret),
 	}
 	if u, err := url.Parse(cfg.BaseURL); err == nil {
 		d.hosts = append(d.hosts, u.Host)
@@ -59,47 +41,11 @@ func newDoer(cfg Config, pace *lane.Pacer) *doer {
 	if !cfg.Sim {
 		d.hosts = append(d.hosts, "hooks.slack.com")
 	}
-	var nd net.Dialer
-	d.dialer = &websocket.Dialer{
-		Proxy:            http.ProxyFromEnvironment,
-		HandshakeTimeout: 20 * time.Second,
-		// One frame an answer: Slack does not put continuation frames together
-		// (slack-go, defaultWriteBufferSize).
-		WriteBufferSize: 32 << 10,
-		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			c, err := nd.DialContext(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			return watchedConn{c, d}, nil
-		},
-	}
-	if t, ok := base.Transport.(*http.Transport); ok && t != nil {
-		d.dialer.Proxy = t.Proxy
-		if t.TLSClientConfig != nil {
-			d.dialer.TLSClientConfig = t.TLSClientConfig.Clone()
-			d.dialer.TLSClientConfig.NextProtos = nil // a websocket is HTTP/1.1
-		}
-	}
+	// One frame an answer: Slack does not put continuation frames together
+	// (slack-go, defaultWriteBufferSize).
+	d.Dialer.WriteBufferSize = 32 << 10
 	return d
 }
-
-// watchedConn notes when bytes arrive: pings keep the time fresh in a quiet
-// workspace, and a dead link shows although nobody writes.
-type watchedConn struct {
-	net.Conn
-	d *doer
-}
-
-func (c watchedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 {
-		c.d.readAt.Store(c.d.clockMS())
-	}
-	return n, err
-}
-
-func (d *doer) lastRead() int64 { return d.readAt.Load() }
 
 // Do sends a request once.
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
@@ -113,7 +59,7 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 			return nil, &lane.CallError{Err: err}
 		}
 	}
-	resp, err := lane.Call(d.client, req, maxBody, d.clean)
+	resp, err := lane.Call(d.Client, req, maxBody, d.clean)
 	if err != nil {
 		return nil, err
 	}

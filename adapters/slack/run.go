@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	api "github.com/slack-go/slack"
@@ -55,14 +54,13 @@ type runner struct {
 	*Adapter
 	sink  chat.Sink
 	lanes *lane.Lanes[item]
-	side  sync.WaitGroup // forms, notices: never in the way of events
-	sem   chan struct{}
-	crowd int // hellos in a row that counted other connections
+	side  *lane.Side // forms, notices: never in the way of events
+	crowd int        // hellos in a row that counted other connections
 	past  *past
 }
 
 func newRunner(a *Adapter, sink chat.Sink) *runner {
-	r := &runner{Adapter: a, sink: sink, sem: make(chan struct{}, lane.MaxParallel)}
+	r := &runner{Adapter: a, sink: sink, side: lane.NewSide()}
 	r.past = &past{r: r}
 	return r
 }
@@ -145,7 +143,7 @@ func (r *runner) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	smc := socketmode.New(r.web,
-		socketmode.OptionDialer(r.http.dialer),
+		socketmode.OptionDialer(r.http.Dialer),
 		socketmode.OptionPingInterval(r.cfg.Timing.Ping),
 		socketmode.OptionReadLimit(maxBody),
 		socketmode.OptionLog(slog.NewLogLogger(r.cfg.Logger.Handler(), slog.LevelDebug)))
@@ -310,19 +308,11 @@ func (i item) size() int { return len(i.frame.Payload) + 512 }
 // conversation has this id.
 const ackLane = "\x00ack"
 
-// aside runs something that no event waits for; what finds no place is dropped
-// and counted, for it is only ever a courtesy.
+// aside runs something that no event waits for; what finds no place is counted.
 func (r *runner) aside(f func()) {
-	select {
-	case r.sem <- struct{}{}:
-	default:
+	if !r.side.Go(f) {
 		r.counts.Add("refused:aside")
-		return
 	}
-	r.side.Go(func() {
-		defer func() { <-r.sem }()
-		f()
-	})
 }
 
 // accept gives one event to the sink and acknowledges after it is stored.
