@@ -32,6 +32,9 @@ type Options struct {
 	Verify func(ctx context.Context, path string) error
 	Getenv func(string) string
 	Logger *slog.Logger
+	// Clock and Wall (UTC ms) replace the machine's clocks; see api.HoldOptions.
+	Clock kernel.Clock
+	Wall  func() int64
 	// Zone is the zone times are written in; the machine's unless told.
 	Zone *time.Location
 }
@@ -92,7 +95,7 @@ func (b *Bot) Start(ctx context.Context) (err error) {
 	if err := b.checkUnclean(ctx); err != nil {
 		return err
 	}
-	if b.held, err = api.Hold(ctx, api.HoldOptions{Home: b.opt.Home, Command: "loopx-bot", Logger: b.opt.Logger}); err != nil {
+	if b.held, err = api.Hold(ctx, api.HoldOptions{Home: b.opt.Home, Command: "loopx-bot", Clock: b.opt.Clock, Wall: b.opt.Wall, Logger: b.opt.Logger}); err != nil {
 		return err
 	}
 	if err := b.markRunning(); err != nil {

@@ -3,6 +3,7 @@ package bot
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"loopx/adapters/chat"
@@ -90,10 +91,41 @@ func (l *lineup) spent(place chat.Place, now time.Time) {
 	l.scope.left--
 }
 
+// Bounds of a wait between two tries: the longest back-off there is, and the
+// longest that a platform asks for.
+const (
+	tryMost  = 5 * time.Minute
+	holdMost = time.Hour
+)
+
+// dueIn is how long an item waits, by the wall clock its row was written under. A
+// clock that was set back since would make it wait for as long as it was ahead: a
+// wait that nothing can have asked for is none. Only what waits for a person's
+// hours waits for a date.
+func dueIn(it *inbox.Item, wall int64) time.Duration {
+	wait := time.Duration(it.Due-wall) * time.Millisecond
+	most := time.Duration(0)
+	switch {
+	case wait <= 0:
+		return 0
+	case it.Tries > 0 && strings.HasPrefix(it.Why, string(chat.RateLimited)):
+		most = holdMost
+	case it.Tries > 0:
+		most = tryMost
+	case it.Person != "" && it.Message == "" && (it.Level > 0 || it.Copy):
+		return wait
+	}
+	if wait > most {
+		return 0
+	}
+	return wait
+}
+
 // next picks what to write now, best first, and says when to look again if
 // there is nothing; 0 means that nothing is owed. The batch is written until a
-// write fails.
-func (l *lineup) next(queue []*inbox.Item, now time.Time) (batch []*inbox.Item, again time.Duration) {
+// write fails. wall is the time of the rows (UTC ms), now that of the budgets,
+// which no change of the clock moves.
+func (l *lineup) next(queue []*inbox.Item, wall int64, now time.Time) (batch []*inbox.Item, again time.Duration) {
 	soon := time.Duration(0)
 	later := func(d time.Duration) {
 		if d = max(d, time.Millisecond); soon == 0 || d < soon {
@@ -112,8 +144,8 @@ func (l *lineup) next(queue []*inbox.Item, now time.Time) (batch []*inbox.Item, 
 	held := map[chat.Place]bool{} // somebody ahead waits for another try
 	for _, it := range queue {
 		first := it.Message == ""
-		if due := time.UnixMilli(it.Due); due.After(now) {
-			later(due.Sub(now))
+		if wait := dueIn(it, wall); wait > 0 {
+			later(wait)
 			if first && class(it) == 0 && it.Tries > 0 && it.Tries < holdTries {
 				held[it.Place] = true
 			}

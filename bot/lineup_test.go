@@ -32,23 +32,55 @@ func TestLineupPriorities(t *testing.T) {
 	now := time.UnixMilli(1_000_000)
 	l := newLineup(chat.Caps{MaxWrite: 60}) // five at once, one a second
 	queue := []*inbox.Item{owed(1, inbox.Progress, "C1"), owed(2, inbox.Progress, "C1"), owed(5, inbox.Text, "C1"), owed(3, inbox.GateCard, "C1"), owed(4, inbox.Progress, "C2")}
-	batch, _ := l.next(queue, now)
+	batch, _ := l.next(queue, now.UnixMilli(), now)
 	if got := ids(batch); got != "gate3 text5 progress1 progress4" {
 		t.Errorf("the batch is %s", got)
 	}
 	for _, it := range batch {
 		l.spent(it.Place, now)
 	}
-	batch, _ = l.next([]*inbox.Item{owed(6, inbox.Progress, "C1"), owed(7, inbox.Text, "C1")}, now)
+	batch, _ = l.next([]*inbox.Item{owed(6, inbox.Progress, "C1"), owed(7, inbox.Text, "C1")}, now.UnixMilli(), now)
 	if got := ids(batch); got != "text7" {
 		t.Errorf("with little left the batch is %s", got)
 	}
 	l.spent(batch[0].Place, now)
-	if _, again := l.next([]*inbox.Item{owed(6, inbox.Progress, "C1")}, now); again < time.Second || again > 3*time.Second {
+	if _, again := l.next([]*inbox.Item{owed(6, inbox.Progress, "C1")}, now.UnixMilli(), now); again < time.Second || again > 3*time.Second {
 		t.Errorf("progress is looked at again after %v", again)
 	}
-	if batch, _ = l.next([]*inbox.Item{owed(6, inbox.Progress, "C1")}, now.Add(3*time.Second)); len(batch) != 1 {
+	if batch, _ = l.next([]*inbox.Item{owed(6, inbox.Progress, "C1")}, now.Add(3*time.Second).UnixMilli(), now.Add(3*time.Second)); len(batch) != 1 {
 		t.Error("the budget does not fill again")
+	}
+}
+
+// A clock that was set back makes nothing wait that nobody has made wait: only a
+// try that failed waits, no longer than a try can, and what waits for a person's
+// hours.
+func TestStepBackDelaysNothing(t *testing.T) {
+	now := time.UnixMilli(10_000_000)
+	later := func(d time.Duration, change func(*inbox.Item)) *inbox.Item {
+		it := owed(1, inbox.GateCard, "D1")
+		it.Due = now.Add(d).UnixMilli()
+		change(it)
+		return it
+	}
+	failed := func(why string) func(*inbox.Item) { return func(it *inbox.Item) { it.Tries, it.Why = 3, why } }
+	for name, c := range map[string]struct {
+		it   *inbox.Item
+		wait time.Duration
+	}{
+		"owed before the step":       {later(10*365*24*time.Hour, func(*inbox.Item) {}), 0},
+		"a change before the step":   {later(time.Hour, func(it *inbox.Item) { it.Message, it.Person = "m", "owner" }), 0},
+		"a person's card, not held":  {later(time.Hour, func(it *inbox.Item) { it.Person = "owner" }), 0},
+		"a person's card, held":      {later(9*time.Hour, func(it *inbox.Item) { it.Person, it.Level = "owner", 2 }), 9 * time.Hour},
+		"a try, within its back-off": {later(2*time.Minute, failed("temporary")), 2 * time.Minute},
+		"a try, before the step":     {later(time.Hour, failed("temporary")), 0},
+		"told to wait":               {later(50*time.Minute, failed("rate_limited")), 50 * time.Minute},
+		"told to wait, and a step":   {later(26*time.Hour, failed("rate_limited")), 0},
+	} {
+		batch, again := newLineup(chat.Caps{MaxWrite: 60}).next([]*inbox.Item{c.it}, now.UnixMilli(), now)
+		if (len(batch) == 1) != (c.wait == 0) || again != c.wait {
+			t.Errorf("%s: %d now, again in %v, want %v", name, len(batch), again, c.wait)
+		}
 	}
 }
 
@@ -62,7 +94,7 @@ func TestLineupScope(t *testing.T) {
 		for i := range 200 {
 			queue = append(queue, owed(uint64(n+i+1), inbox.Text, fmt.Sprint("C", n+i)))
 		}
-		batch, again := l.next(queue, now)
+		batch, again := l.next(queue, now.UnixMilli(), now)
 		for _, it := range batch {
 			l.spent(it.Place, now)
 		}

@@ -31,12 +31,19 @@ type office struct {
 
 func newOffice(t *testing.T, p phone) *office {
 	t.Helper()
+	return newOfficeWith(t, p, func(*Options) {})
+}
+
+// newOfficeWith is an office whose daemon has other options too.
+func newOfficeWith(t *testing.T, p phone, with func(*Options)) *office {
+	t.Helper()
 	home := testHome(t)
 	d := &office{t: t, p: p, c: client.New(home), opt: Options{Home: home, Sim: true, Zone: time.UTC, Getenv: func(k string) string { return p.secrets[k] },
 		Config: Config{Page: PageConfig{Off: true}, Connections: []ConnectionConfig{p.config}}}}
 	if p.config.calls() {
 		d.opt.Config.Webhook.Listen = "127.0.0.1:0"
 	}
+	with(&d.opt)
 	t.Cleanup(p.close)
 	d.start()
 	t.Cleanup(func() { d.stop() })

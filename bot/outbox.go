@@ -75,7 +75,9 @@ func (o *outbox) drain(ctx context.Context) time.Duration {
 	}
 	for ctx.Err() == nil {
 		var queue []*inbox.Item
+		var wall int64
 		err := o.k.Store().View(ctx, func(tx store.ReadTx) (err error) {
+			wall = tx.Now()
 			queue, err = inbox.Owed(tx, o.name, queueMost)
 			return err
 		})
@@ -83,7 +85,7 @@ func (o *outbox) drain(ctx context.Context) time.Duration {
 			o.log.Warn("outbox cannot read its queue", "err", err)
 			return time.Second
 		}
-		batch, again := o.lineup.next(queue, o.now())
+		batch, again := o.lineup.next(queue, wall, o.now())
 		if len(batch) == 0 {
 			if again == 0 {
 				return idle

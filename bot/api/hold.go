@@ -22,6 +22,10 @@ type HoldOptions struct {
 	// Timeout bounds the wait for commands that have the folder right now and
 	// for a daemon that is stopping. 0 is five seconds.
 	Timeout time.Duration
+	// Clock and Wall (UTC ms) replace the machine's clocks, for whoever must see
+	// what a step of them does. Nil is the machine's.
+	Clock kernel.Clock
+	Wall  func() int64
 	// Logger is told what an operator should know. Nil discards it.
 	Logger *slog.Logger
 }
@@ -100,10 +104,14 @@ func answers(path string) bool {
 func (h *Held) open(ctx context.Context, o HoldOptions) error {
 	var err error
 	// Whoever opened the file without the side lock gets the same patience.
-	if h.Store, err = bolt.Open(o.Home.DB(), bolt.Options{Logger: o.Logger, LockTimeout: o.Timeout}); err != nil {
+	if h.Store, err = bolt.Open(o.Home.DB(), bolt.Options{Clock: o.Wall, Logger: o.Logger, LockTimeout: o.Timeout}); err != nil {
 		return err
 	}
-	if h.Kernel, err = kernel.Open(ctx, h.Store, client.NewClock()); err != nil {
+	var clock kernel.Clock = client.NewClock()
+	if o.Clock != nil {
+		clock = o.Clock
+	}
+	if h.Kernel, err = kernel.Open(ctx, h.Store, clock); err != nil {
 		return err
 	}
 	inbox.Attach(h.Kernel)
