@@ -99,6 +99,13 @@ func argsOf(raw json.RawMessage) []byte {
 	return raw
 }
 
+// cutOff is a request that could not be read. It is told apart by its type: an
+// errno of the disk looks like an error of the network.
+type cutOff struct{ error }
+
+// Unwrap gives the cause to errors.Is.
+func (e *cutOff) Unwrap() error { return e.error }
+
 func readBody(c echo.Context, into any) error {
 	r := c.Request()
 	if r.Header.Get("Content-Type") != "application/json" {
@@ -106,7 +113,7 @@ func readBody(c echo.Context, into any) error {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, client.MaxBody))
 	if err != nil {
-		return err
+		return &cutOff{err}
 	}
 	// It has arrived. The answer may take longer than the request had.
 	if err := http.NewResponseController(c.Response().Writer).SetReadDeadline(time.Time{}); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -192,10 +191,10 @@ func (s *Server) errorOf(err error) *kernel.Error {
 		// Nothing was written: a context counts until the command starts.
 		return kernel.Errorf(kernel.Unavailable, "stopping", "the daemon is stopping").Try("run the same command again")
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return kernel.Errorf(kernel.Unavailable, "too_slow", "the request did not arrive within %v", readTime)
-	}
-	if _, ok := errors.AsType[net.Error](err); ok {
+	if _, ok := errors.AsType[*cutOff](err); ok {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return kernel.Errorf(kernel.Unavailable, "too_slow", "the request did not arrive within %v", readTime)
+		}
 		return kernel.Errorf(kernel.Unavailable, "too_slow", "the request did not arrive whole")
 	}
 	return kernel.AsError(err)

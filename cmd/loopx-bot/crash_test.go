@@ -122,12 +122,18 @@ type crashRound struct {
 
 func newCrashRound(t *testing.T, exe string, p *phone) *crashRound {
 	t.Helper()
-	t.Cleanup(p.close)
 	dir, err := os.MkdirTemp("", "loopx-crash-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return newCrashRoundIn(t, exe, p, dir)
+}
+
+// newCrashRoundIn is a round whose state folder is dir.
+func newCrashRoundIn(t *testing.T, exe string, p *phone, dir string) *crashRound {
+	t.Helper()
+	t.Cleanup(p.close)
 	home, err := client.FindHome(dir, func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
@@ -323,6 +329,20 @@ func (r *crashRound) check() {
 	if err != nil || decisions != 1 {
 		r.t.Errorf("%d decisions in the journal, %v", decisions, err)
 	}
+	r.whole(st)
+}
+
+// checkState verifies the state that a daemon has left.
+func (r *crashRound) checkState() {
+	r.t.Helper()
+	st, _ := r.open()
+	defer st.Close()
+	r.whole(st)
+}
+
+// whole checks that every page and record is, and that the journal can be replayed.
+func (r *crashRound) whole(st *bolt.Store) {
+	r.t.Helper()
 	if err := st.Verify(r.t.Context()); err != nil {
 		r.t.Errorf("the state file: %v", err)
 	}
