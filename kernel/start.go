@@ -30,7 +30,7 @@ func (g *Goal) hold(v *Todo) error {
 	switch {
 	case g.Limit == WatchOnly && v.Class == Work:
 		return Errorf(Conflict, "limit_watch_only", "%s only watches: it takes monitors and requests to people", g.ID).
-			Try("add it with --task-class ask, or let the owner change it: loopx configure-goal --goal-id %s --limit none", g.ID)
+			Try("add a request to a person with --role user --task-class user_action, or let the owner change it: loopx configure-goal --goal-id %s --limit none", g.ID)
 	case g.Limit == ReportOnly && len(v.Write) > 0:
 		return Errorf(Conflict, "limit_report_only", "%s only reports: no work of it writes files", g.ID).
 			Try("add it without a write scope, or let the owner change it: loopx configure-goal --goal-id %s --limit none", g.ID)

@@ -160,7 +160,7 @@ func capabilityList(a *app) *cobra.Command {
 			short = append(short, map[string]any{"id": c.ID, "title": c.Title, "maturity": c.Maturity, "enabled": c.Enabled, "entry_command": c.Entry, "turn_on": c.TurnOn, "checks": len(c.Checks)})
 			rows = append(rows, []string{c.ID, c.Maturity, onOff(c.Enabled), c.Value})
 		}
-		return a.out(newFields().set("capabilities", short), func() string { return a.table(rows) })
+		return a.out(newFields().set("capabilities", short), func() string { return a.wrapped(rows) })
 	})
 }
 

@@ -201,7 +201,7 @@ func (s *scan) answer() error {
 		if found == 0 {
 			fmt.Fprintf(&b, "● nothing private in %s\n", count(r.Files, "file", "files"))
 		} else {
-			fmt.Fprintf(&b, "✕ %s private, in %s\n", count(found, "place looks", "places look"), count(r.Files, "file", "files"))
+			fmt.Fprintf(&b, "✕ %s private; %s\n", count(found, "place looks", "places look"), count(r.Files, "file was looked at", "files were looked at"))
 		}
 		return b.String()
 	})

@@ -156,3 +156,17 @@ func TestLeaseTokenIsNotInHelp(t *testing.T) {
 		t.Error("help prints the lease token")
 	}
 }
+
+// What must be read whole goes on in further lines under its own column.
+func TestWrapped(t *testing.T) {
+	p := &printer{width: 40}
+	got := p.wrapped([][]string{{"todo_1", "P1", strings.Repeat("word ", 9) + "宽宽宽宽宽宽 end"}, {"todo_22", "P2", "short"}, {"x", "P3", ""}})
+	want := "todo_1   P1  word word word word word\n" +
+		"             word word word word\n" +
+		"             宽宽宽宽宽宽 end\n" +
+		"todo_22  P2  short\n" +
+		"x        P3\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

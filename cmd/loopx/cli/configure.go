@@ -117,7 +117,7 @@ func (a *app) settings(goal string) error {
 			if s.Default {
 				from = "  (default)"
 			}
-			fmt.Fprintf(&b, "%-14s %s%s\n", s.Name, show(s.Value, 60), from)
+			fmt.Fprintf(&b, "%-14s %s%s\n", s.Name, show(s.Value, 400), from)
 		}
 		return b.String()
 	})

@@ -128,7 +128,7 @@ func presetList(a *app) *cobra.Command {
 			for _, p := range all {
 				rows = append(rows, []string{p.ID, p.Tier, p.Maturity, p.Limit, p.Summary})
 			}
-			return a.table(rows)
+			return a.wrapped(rows)
 		})
 	})
 }
@@ -161,7 +161,7 @@ func presetShow(a *app) *cobra.Command {
 		return a.out(newFields().set("preset", p).set("todos", todos).set("start", start), func() string {
 			var b strings.Builder
 			fmt.Fprintf(&b, "%s  %s, %s\n%s\n\n", a.bold(p.Title), p.Tier, p.Maturity, p.Summary)
-			b.WriteString(a.table([][]string{{"Objective", p.Objective}, {"Cadence", p.Cadence}, {"Limit", p.Limit}, {"Agent", p.AgentMode}}))
+			b.WriteString(a.wrapped([][]string{{"Objective", p.Objective}, {"Cadence", p.Cadence}, {"Limit", p.Limit}, {"Agent", p.AgentMode}}))
 			for _, list := range []struct {
 				title string
 				lines []string

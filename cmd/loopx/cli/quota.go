@@ -134,13 +134,13 @@ func (p *printer) decisionText(raw []byte, turn string) string {
 		"reply": "answer a message", "settle": "settle an earlier turn", "replan": "change the plan", "repair": "repair", "monitor": "look"}[d.Kind]
 	rows := [][]string{{"Decision", p.bold(word) + " (" + d.Rule + ")"}, {"Why", show(d.Reason, 200)}}
 	if d.Selected != nil {
-		rows = append(rows, []string{"Todo", d.Selected.ID + "  " + prio(d.Selected.Priority) + "  " + show(d.Selected.Title, 60)})
+		rows = append(rows, []string{"Todo", d.Selected.ID + "  " + prio(d.Selected.Priority) + "  " + show(d.Selected.Title, 240)})
 	}
 	if d.Kind == "reply" || d.Kind == "settle" || d.Kind == "replan" || d.Kind == "repair" {
 		rows = append(rows, []string{"Do", show(d.Contract.Agent.Instruction, 300)})
 	}
 	for _, g := range d.Contract.User.Ask {
-		rows = append(rows, []string{"Needs you", g.Code + " " + show(g.Question, 60)})
+		rows = append(rows, []string{"Needs you", g.Code + " " + show(g.Question, 200)})
 		if g.State == "unreachable" {
 			rows = append(rows, []string{"", "unreachable: nobody can be told; try: " + show(g.Fix, 120)})
 		}
@@ -155,7 +155,7 @@ func (p *printer) decisionText(raw []byte, turn string) string {
 	if d.Scheduler.NextWake > 0 {
 		rows = append(rows, []string{"Next wake", p.clock(d.Scheduler.NextWake)})
 	}
-	text := p.table(rows)
+	text := p.wrapped(rows)
 	for _, next := range d.Contract.CLI.Next {
 		text += "  next: loopx " + strings.Join(next, " ") + "\n"
 	}

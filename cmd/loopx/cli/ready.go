@@ -121,7 +121,11 @@ func (r *ready) look(limit time.Duration) error {
 		return err
 	}
 	seen := slices.ContainsFunc(sum.Agents, func(v view.AgentView) bool { return v.Running }) || len(page.Evidence) > 0
-	r.add("agents", count(len(sum.Agents), "agent", "agents"), readyItem{4, len(sum.Agents) > 0, "loopx agent register" + goal + " --agent-id NAME"}, readyItem{4, seen, "let an agent tick: loopx tick" + goal})
+	agent := "AGENT"
+	if len(sum.Agents) > 0 {
+		agent = sum.Agents[0].ID
+	}
+	r.add("agents", count(len(sum.Agents), "agent", "agents"), readyItem{4, len(sum.Agents) > 0, "loopx agent register" + goal + " --agent-id NAME"}, readyItem{4, seen, "let an agent tick: loopx tick" + goal + " --agent-id " + agent + " --turn-instance-id TURN"})
 	links, err := ask[view.LinksView](a, &view.Links{})
 	if err != nil {
 		return err
@@ -152,6 +156,9 @@ func (r *ready) turns(sum view.Summary, page view.GoalPageView) error {
 		text = r.scope.agent + " would " + d.Kind + ": " + show(d.Reason, 100)
 	}
 	why := "loopx why" + goal
+	if r.scope.agent != "" {
+		why += " --agent-id " + r.scope.agent
+	}
 	r.add("turn", text, readyItem{8, d.ShouldRun, why}, readyItem{5, d.Kind == "deliver", why},
 		readyItem{4, sum.Allowed > sum.Spent, "loopx configure-goal" + goal + " --allowed-slots N --execute"}, readyItem{3, len(d.Contract.CLI.Next) > 0, why})
 	history, err := ask[view.HistoryView](r.a, &view.History{Goal: sum.ID, Limit: 100})

@@ -61,7 +61,7 @@ func reviewText(p *printer, v view.ReviewView) string {
 		rows = append(rows, []string{"Limit", strings.ReplaceAll(v.Limit, "_", " ")})
 	}
 	rows = append(rows, []string{"Spent", fmt.Sprintf("%d of %d slots today, %d reserved", v.Spend.Spent, v.Spend.Allowed, v.Spend.Reserved)})
-	b.WriteString(p.table(rows))
+	b.WriteString(p.wrapped(rows))
 	part := func(title string, n int, line func(i int) string) {
 		if n == 0 {
 			return
@@ -96,7 +96,11 @@ func reviewText(p *printer, v view.ReviewView) string {
 	part("Risks", len(v.Risks), func(i int) string { return cut("  "+show(v.Risks[i].Text, 200), p.width) + "\n" })
 	part("Next", len(v.Next), func(i int) string {
 		n := v.Next[i]
-		return cut("  "+show(n.Agent, 20)+"  "+n.Kind+": "+show(n.Reason, 160), p.width) + "\n"
+		what := n.Reason
+		if n.Title != "" {
+			what = n.Title // the reason names it by its id
+		}
+		return cut("  "+show(n.Agent, 20)+"  "+n.Kind+": "+show(what, 160), p.width) + "\n"
 	})
 	return b.String()
 }

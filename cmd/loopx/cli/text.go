@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -86,6 +89,51 @@ func (p *printer) table(rows [][]string) string {
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
+}
+
+// wrapped is table whose last column goes on in further lines where it does not fit:
+// for what must be read whole.
+func (p *printer) wrapped(rows [][]string) string {
+	indent := 0
+	for i := 0; ; i++ {
+		widest, more := 0, false
+		for _, r := range rows {
+			if i < len(r)-1 {
+				widest, more = max(widest, columns(r[i])), true
+			}
+		}
+		if !more {
+			break
+		}
+		indent += widest + 2
+	}
+	var out [][]string
+	for _, r := range rows {
+		lines := words(r[len(r)-1], max(p.width-indent, 20))
+		out = append(out, append(slices.Clone(r[:len(r)-1]), lines[0]))
+		for _, l := range lines[1:] {
+			out = append(out, append(make([]string, len(r)-1), l))
+		}
+	}
+	return p.table(out)
+}
+
+// words breaks a text at spaces into lines of at most so many columns; a longer word
+// stands alone.
+func words(s string, most int) []string {
+	lines := []string{""}
+	for _, w := range strings.Split(s, " ") {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = w
+		case columns(*last)+1+columns(w) <= most:
+			*last += " " + w
+		default:
+			lines = append(lines, w)
+		}
+	}
+	return lines
 }
 
 // screen is table for at most one screen of rows, and says how to see the rest.
@@ -195,6 +243,9 @@ func said(rec kernel.Receipt, text string) string {
 		fmt.Fprintf(&b, "would do: %s\n", text)
 		for _, c := range rec.Changes {
 			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(c.Event, "_", " "))
+			for _, l := range fieldChanges(c) {
+				fmt.Fprintf(&b, "    %s\n", l)
+			}
 		}
 		fmt.Fprintf(&b, "  nothing was changed; to do exactly this add --plan %s\n", rec.Plan)
 		return b.String()
@@ -204,4 +255,34 @@ func said(rec kernel.Receipt, text string) string {
 		return text + " (it was so already)\n"
 	}
 	return text + "\n"
+}
+
+// fieldChanges lists the fields that a change gives another value, old and new. What
+// only counts or dates the row is left out, and so is a row that is new.
+func fieldChanges(c kernel.Change) (lines []string) {
+	var before, after map[string]any
+	if json.Unmarshal(c.Before, &before) != nil || json.Unmarshal(c.After, &after) != nil || before == nil {
+		return nil
+	}
+	value := func(v any) string {
+		switch v := v.(type) {
+		case nil:
+			return "none"
+		case string:
+			return show(v, 200)
+		}
+		b, _ := json.Marshal(v)
+		return show(string(b), 200)
+	}
+	for _, k := range slices.Sorted(maps.Keys(after)) {
+		if k != "revision" && k != "updated" && k != "course" && value(before[k]) != value(after[k]) {
+			lines = append(lines, strings.ReplaceAll(k, "_", " ")+": "+value(before[k])+" -> "+value(after[k]))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(before)) {
+		if _, ok := after[k]; !ok {
+			lines = append(lines, strings.ReplaceAll(k, "_", " ")+": "+value(before[k])+" -> none")
+		}
+	}
+	return lines
 }

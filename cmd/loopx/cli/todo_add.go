@@ -130,6 +130,9 @@ func (a *app) addTodo(x *addArgs, title, body string, p *int, rest []string) err
 	f := receipt(rec)
 	id := resultOf(rec, "todo_id")
 	text := said(rec, fmt.Sprintf("%s was added: %s (%s)", id, show(title, 50), prioOf(rec)))
+	if g := resultOf(rec, "gate_id"); g != "" {
+		text += "it waits for a decision: loopx gate show --gate-id " + g + "\n"
+	}
 	if x.claimer != "" && !rec.Preview {
 		if err := a.claimNew(x, id, f); err != nil {
 			return err

@@ -23,7 +23,7 @@ func showValue(a *app, goal, window string) error {
 		if v.Tokens.Tokens != nil {
 			tokens = fmt.Sprintf("%d (%s)", *v.Tokens.Tokens, v.Tokens.State)
 		}
-		text := a.table([][]string{
+		text := a.wrapped([][]string{
 			{"Output", fmt.Sprintf("%s done, %s accepted as delivered, %s", count(o.Done, "todo", "todos"), count(o.Delivered, "writeback", "writebacks"), count(o.Slots, "slot", "slots"))},
 			{"Quality", fmt.Sprintf("%d validated, %d without a validation, %d with evidence, %d approved, %d rejected", q.Validated, q.Unvalidated, q.Proven, q.Approved, q.Rejected)},
 			{"Tokens", tokens},
