@@ -37,6 +37,9 @@ func (s *situation) reason(list string, v *Todo) string {
 		if b := keys(s.r.Blocks(s.g.ID, v.ID)); len(b) > 0 {
 			return "waits for " + s.codes(b)
 		}
+		if len(s.lane) > 0 {
+			return "the lane waits for " + s.codes(s.lane)
+		}
 		return "comes later in the order"
 	case ListReady:
 		if len(s.lane) > 0 {

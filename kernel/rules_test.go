@@ -195,6 +195,20 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// What an agent holds itself waits, too, when the whole goal does.
+func TestWhyTheWholeGoalWaits(t *testing.T) {
+	w := newWorld(t)
+	w.goal("ann", "bob")
+	own, free := w.todo("own", 0), w.todo("free", 1)
+	w.do(&kernel.ClaimTodo{Goal: "site", Agent: "ann", Todo: own}, cli())
+	w.do(&kernel.OpenGate{Goal: "site", Agent: "ann", Question: "Go on?", WholeGoal: true}, cli())
+	for _, l := range w.decide("ann").Lost {
+		if l.Reason != "the lane waits for G-1" || l.Todo != own && l.Todo != free {
+			t.Errorf("%s lost because %q", l.Title, l.Reason)
+		}
+	}
+}
+
 // The answer stays under 4 KiB, whatever the goal holds.
 func TestDecisionIsSmall(t *testing.T) {
 	for name, title := range map[string]string{"latin": strings.Repeat("x", 240), "wide": strings.Repeat("汉", 240), "emoji": strings.Repeat("😀", 240), "escaped": strings.Repeat("<", 240), "quotes": strings.Repeat(`"`, 240)} {

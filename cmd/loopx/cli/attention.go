@@ -79,7 +79,7 @@ func attentionText(v inbox.AttentionView) string {
 	line("Answered", answered)
 	cost := "no todo was finished"
 	if v.Finished > 0 {
-		cost = fmt.Sprintf("%.2f messages for each of %d finished todos", v.PerTodo, v.Finished)
+		cost = fmt.Sprintf("%.2f messages for each of %s", v.PerTodo, count(v.Finished, "finished todo", "finished todos"))
 	}
 	line("Cost", cost)
 	if v.Incomplete {
