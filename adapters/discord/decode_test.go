@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"loopx/adapters/adaptertest"
 )
 
 func us() decoder {
@@ -44,7 +46,7 @@ func TestDecodeGolden(t *testing.T) {
 			default:
 				out["events"] = d.events
 			}
-			golden(t, strings.TrimSuffix(file, ".in.json")+".out.json", out)
+			adaptertest.Golden(t, strings.TrimSuffix(file, ".in.json")+".out.json", out, *update)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 )
 
@@ -46,7 +47,7 @@ func TestDecodeGolden(t *testing.T) {
 			default:
 				out["event"] = d.event
 			}
-			golden(t, strings.TrimSuffix(file, ".in.json")+".out.json", out)
+			adaptertest.Golden(t, strings.TrimSuffix(file, ".in.json")+".out.json", out, *update)
 		})
 	}
 }

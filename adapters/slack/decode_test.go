@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"loopx/adapters/adaptertest"
 	"loopx/adapters/chat"
 )
 
@@ -48,7 +49,7 @@ func TestDecodeGolden(t *testing.T) {
 			default:
 				out["event"] = d.event
 			}
-			golden(t, strings.TrimSuffix(file, ".in.json")+".out.json", out)
+			adaptertest.Golden(t, strings.TrimSuffix(file, ".in.json")+".out.json", out, *update)
 		})
 	}
 }
