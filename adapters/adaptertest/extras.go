@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -68,6 +69,43 @@ func react(t *testing.T, b *bench) {
 	if err := <-failed; err == nil {
 		t.Error("a reaction that was never answered has no error")
 	}
+}
+
+func pin(t *testing.T, b *bench) {
+	pinner, ok := b.Adapter.(chat.Pinner)
+	if !ok {
+		t.Fatal("Caps declares pins, and the adapter is no Pinner")
+	}
+	b.start()
+	ref := b.mustSend("p1", "keep me in sight", nil, b.Group)
+	set := func(on bool) {
+		t.Helper()
+		for range 2 { // repeating it is harmless
+			if err := pinner.Pin(b.ctx, ref, on); err != nil {
+				t.Fatalf("pin %v: %v", on, err)
+			}
+			if b.Pinned(ref) != on {
+				t.Fatalf("after pin %v it is not so", on)
+			}
+		}
+	}
+	set(true)
+	set(false)
+	gone := ref
+	gone.Message = "1700000000.000001"
+	if err := pinner.Pin(b.ctx, gone, true); err == nil || chat.KindOf(err) != chat.Gone {
+		t.Errorf("no such message: %v, want kind gone", err)
+	}
+	b.FailPin()
+	err := pinner.Pin(b.ctx, ref, true)
+	e, ok := errors.AsType[*chat.Error](err)
+	if !ok || e.Fix == "" || e.Kind != chat.Auth && e.Kind != chat.Gone {
+		t.Errorf("a pin without the scope: %#v, want what mends it", err)
+	}
+	if b.Pinned(ref) {
+		t.Error("a refused pin is there")
+	}
+	set(true) // nothing of the refusal stays
 }
 
 func catchUp(t *testing.T, b *bench) {

@@ -41,6 +41,7 @@ const (
 	Secrets          Check = "secrets"     // no secret in any error
 	Stop             Check = "stop"        // Run ends clean
 	Caps             Check = "caps"        // what is not declared fails typed
+	Pin              Check = "pin"         // our own message kept in sight
 	React            Check = "react"       // our own signs on somebody's message
 	CatchUp          Check = "catch_up"    // what was said while nobody listened is fetched and marked
 	Files            Check = "files"       // what somebody attached is fetched, within a limit
@@ -97,6 +98,11 @@ type Surface struct {
 	Notices func(who chat.User) []string
 	// Signs are the reactions of the bot on a message, as the platform has them.
 	Signs func(ref chat.Ref) []string
+	// Pinned reports whether a message is pinned in its conversation.
+	Pinned func(ref chat.Ref) bool
+	// FailPin makes the platform refuse the next pin because a scope or a
+	// permission is missing.
+	FailPin func()
 	// FailSigns makes the next reaction hang until its caller gives up.
 	FailSigns func()
 	// Attach posts a file, and RemoveFile takes its bytes away by the id of the
@@ -126,7 +132,7 @@ func Run(t *testing.T, h Harness) {
 		{Message, message}, {Mention, mention}, {Group, group}, {Press, press}, {PressAgain, pressAgain}, {Form, form},
 		{AckAfterAccept, ackAfterAccept}, {Redelivery, redelivery}, {SlowConversation, slowConversation}, {Order, order},
 		{Send, send}, {Update, update}, {Find, find}, {LostAnswer, lostAnswer}, {Notice, notice}, {Senders, senders},
-		{Secrets, secrets}, {Stop, stop}, {Caps, caps}, {CatchUp, catchUp}, {React, react}, {Files, files},
+		{Secrets, secrets}, {Stop, stop}, {Caps, caps}, {CatchUp, catchUp}, {React, react}, {Files, files}, {Pin, pin},
 	} {
 		t.Run(string(c.name), func(t *testing.T) {
 			if why, ok := h.Cannot[c.name]; ok {
@@ -148,7 +154,7 @@ func Run(t *testing.T, h Harness) {
 // declared refuses to leave out what the adapter says it can do.
 func declared(t *testing.T, h Harness) {
 	caps := h.New(t).Adapter.Caps()
-	for c, has := range map[Check]bool{Update: caps.Edit, Find: caps.Find, Notice: caps.Notices, Form: caps.Forms, CatchUp: caps.CatchUp, React: caps.React, Files: caps.Files} {
+	for c, has := range map[Check]bool{Update: caps.Edit, Find: caps.Find, Notice: caps.Notices, Form: caps.Forms, CatchUp: caps.CatchUp, React: caps.React, Files: caps.Files, Pin: caps.Pin} {
 		if _, out := h.Cannot[c]; out && has {
 			t.Errorf("Caps declares %q, so the suite may not leave it out", c)
 		}

@@ -100,6 +100,15 @@ type Marker interface {
 	Mark(ctx context.Context, ref Ref, sign Sign, on bool) error
 }
 
+// Pinner is an adapter that can keep a message of its own in sight of a whole
+// conversation. Caps.Pin says which adapters are one.
+type Pinner interface {
+	// Pin pins a message or, with on false, lets it go. Repeating either is
+	// harmless. Errors are *Error; an Auth or Gone one whose Fix names a scope or a
+	// permission only means that the message stays unpinned.
+	Pin(ctx context.Context, ref Ref, on bool) error
+}
+
 // Caps is what a surface can do, as data; a suite never skips what is declared.
 type Caps struct {
 	Platform Platform `json:"platform"`
@@ -110,6 +119,7 @@ type Caps struct {
 	Forms    bool     `json:"forms"`     // text input with a press
 	Threads  bool     `json:"threads"`   // a conversation has threads
 	React    bool     `json:"react"`     // the adapter is a Marker
+	Pin      bool     `json:"pin"`       // the adapter is a Pinner
 	CatchUp  bool     `json:"catch_up"`  // what was said while nobody listened is fetched
 	AckIn    Duration `json:"ack_in"`    // deadline of an acknowledgement
 	TextMax  int      `json:"text_max"`  // characters in one text message

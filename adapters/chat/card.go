@@ -46,6 +46,9 @@ const (
 	CardRunning  CardState = "running"
 	CardAnswered CardState = "answered"
 	CardEnded    CardState = "ended"
+
+	// CardStatus asks nothing: it says how a goal is.
+	CardStatus CardState = "status"
 )
 
 // Mark is the shape that goes with the state's word.
@@ -59,6 +62,8 @@ func (s CardState) Mark() string {
 		return "●"
 	case CardStale:
 		return "◌"
+	case CardStatus:
+		return "▪"
 	default:
 		return "✕"
 	}

@@ -23,6 +23,8 @@ func (s CardState) Word(lang string) string {
 		return pick(zh, "running", "进行中")
 	case CardAnswered:
 		return pick(zh, "answered", "已答复")
+	case CardStatus:
+		return pick(zh, "status", "状态")
 	case CardEnded:
 		return pick(zh, "ended", "已结束")
 	default:

@@ -29,6 +29,7 @@ func TestSuite(t *testing.T) {
 		adaptertest.Senders:          "only people of this machine are on the page",
 		adaptertest.Secrets:          "the page has no credential",
 		adaptertest.Files:            "the page takes no files from a browser: whoever sits there has the folder",
+		adaptertest.Pin:              "the page has its own board of every goal",
 		adaptertest.React:            "the page shows beside each message how far it is",
 		adaptertest.CatchUp:          "what is written while the bot is away is refused at once, so nothing is missed",
 	}})

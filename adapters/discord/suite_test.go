@@ -125,6 +125,10 @@ func surface(t *testing.T) adaptertest.Surface {
 			return act(sent, nil)
 		},
 		RemoveFile: s.DeleteFile,
+		Pinned:     func(ref chat.Ref) bool { m, _ := s.Message(ref.Place.Conversation, ref.Message); return m.Pinned },
+		FailPin: func() {
+			s.Inject(sim.Fault{Method: "pins.add", Kind: sim.FaultError, Status: 403, Code: 50013})
+		},
 		FailSigns:  func() { s.Inject(sim.Fault{Method: "reactions.add", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past = []string{s.DM(sim.Ana), sim.General} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "messages.create", Kind: sim.FaultWriteHang}) },

@@ -121,6 +121,8 @@ func surfaceOf(t *testing.T, s *sim.Server, a *lark.Adapter, past *recall) adapt
 			return act(sent, nil)
 		},
 		RemoveFile: s.DeleteFile,
+		Pinned:     func(ref chat.Ref) bool { m, _ := s.Message(ref.Message); return m.Pinned },
+		FailPin:    func() { s.Inject(sim.Fault{Method: "im.pin.create", Kind: sim.FaultError, Code: 99991672}) },
 		FailSigns:  func() { s.Inject(sim.Fault{Method: "im.reaction.list", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past.list = []string{s.DM("ou_ana"), "oc_gen"} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "im.message.create", Kind: sim.FaultWriteHang}) },
