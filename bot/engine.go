@@ -96,6 +96,7 @@ func (e *engine) stop(ctx context.Context) error {
 	if e.stopWriters != nil {
 		e.stopWriters()
 		errs = append(errs, wait("outboxes", &e.writers))
+		e.leave(ctx)
 	}
 	return errors.Join(errs...)
 }
@@ -107,6 +108,11 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 	defer tick.Stop()
 	prune := time.NewTicker(time.Hour)
 	defer prune.Stop()
+	boards := time.NewTicker(boardEvery)
+	defer boards.Stop()
+	if err := e.refreshBoards(ctx, true); err != nil && ctx.Err() == nil {
+		e.log.Warn("status cards", "err", err)
+	}
 	for {
 		if err := e.catchUp(ctx); err != nil && ctx.Err() == nil {
 			e.log.Warn("projector", "err", err)
@@ -124,6 +130,10 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 			})
 			if err = errors.Join(err, sweep(ctx, e.k), e.remind(ctx), e.unkeep(ctx)); err != nil && ctx.Err() == nil {
 				e.log.Warn("expiry", "err", err)
+			}
+		case <-boards.C:
+			if err := e.refreshBoards(ctx, false); err != nil && ctx.Err() == nil {
+				e.log.Warn("status cards", "err", err)
 			}
 		case <-prune.C:
 			if err := errors.Join(e.prune(ctx), e.forget(ctx), retain(ctx, e.k)); err != nil && ctx.Err() == nil {

@@ -72,6 +72,11 @@ func (q *request) wants() (w wanted, ok bool) {
 		return unlinkWanted(q, a), true
 	case "bind":
 		return bindWanted(q, a), true
+	case "status":
+		if a.Key != "" {
+			return pinWanted(q, a.Key == "pin"), true
+		}
+		return wanted{}, false
 	case "new":
 		return createWanted(q, a), true
 	case "stop":

@@ -40,15 +40,13 @@ func bindWanted(q *request, a routing.Args) wanted {
 			c.Role, c.Visibility = kernel.BindDirect, "private"
 		}
 		if old := boundAs(q, keys["role"], goal); old != nil {
-			c = &kernel.SetBinding{Binding: old.ID, Platform: old.Platform, Connection: old.Connection, Conversation: old.Conversation, Thread: old.Thread, Role: old.Role,
-				Goals: old.Goals, Agent: old.Agent, Session: old.Session, Capture: old.Capture, Ingress: old.Ingress, Reply: old.Reply, Audience: old.Audience,
-				ContextFrom: old.ContextFrom, Trigger: old.Trigger, Allow: old.Allow, Language: old.Language, Visibility: old.Visibility}
+			c = old.Choices()
 			if a.Agent != "" {
 				c.Agent, c.Session = a.Agent, ""
 			}
 		}
 		fields := map[string]*string{"role": &c.Role, "capture": &c.Capture, "ingress": &c.Ingress, "reply": &c.Reply, "audience": &c.Audience, "context": &c.ContextFrom,
-			"context_from": &c.ContextFrom, "trigger": &c.Trigger, "language": &c.Language, "visibility": &c.Visibility, "session": &c.Session}
+			"context_from": &c.ContextFrom, "trigger": &c.Trigger, "language": &c.Language, "visibility": &c.Visibility, "session": &c.Session, "card": &c.Card}
 		for name, value := range keys {
 			switch field := fields[name]; {
 			case field != nil:
@@ -58,12 +56,40 @@ func bindWanted(q *request, a routing.Args) wanted {
 			case name == "allow":
 				c.Allow = strings.Split(value, ",")
 			default:
-				return q.tell("I don't know "+name+". A binding has role, goals, capture, ingress, reply, audience, context, trigger, allow, language, visibility. Nothing was changed.",
-					"不认识 "+name+"。可设置 role、goals、capture、ingress、reply、audience、context、trigger、allow、language、visibility。什么都没有改变。")
+				return q.tell("I don't know "+name+". A binding has role, goals, capture, ingress, reply, audience, context, trigger, allow, language, visibility, card. Nothing was changed.",
+					"不认识 "+name+"。可设置 role、goals、capture、ingress、reply、audience、context、trigger、allow、language、visibility、card。什么都没有改变。")
 			}
 		}
 		return wanted{commands: []kernel.Command{c}}
 	})
+}
+
+// pinWanted puts a status card into the place, or ends it: a change of the binding
+// like any other.
+func pinWanted(q *request, on bool) wanted {
+	var here []*kernel.Binding
+	for _, thread := range []string{q.e.Place.Thread, ""} {
+		for _, b := range q.r.BindingAt(q.e.Place.Connection, q.e.Place.Conversation, thread) {
+			if b.State == kernel.BindActive && b.Role != kernel.BindDirect && reads(q, b) {
+				here = append(here, b)
+			}
+		}
+		if len(here) > 0 {
+			break
+		}
+	}
+	switch len(here) {
+	case 0:
+		return q.tell("No goal is bound here, so there is nothing a status card could say. An owner binds this conversation with /bind GOAL.", "此会话没有绑定目标，没有可显示的状态。所有者可用 /bind 目标 来绑定。")
+	case 1:
+	default:
+		return q.tell("Several bindings stand here. Choose one with: /bind GOAL card=status", "此会话有多个绑定，请用 /bind 目标 card=status 指定。")
+	}
+	c := here[0].Choices()
+	if c.Card = ""; on {
+		c.Card = kernel.CardOfStatus
+	}
+	return wanted{goal: first(c.Goals), commands: []kernel.Command{c}}
 }
 
 // boundAs finds the one binding of exactly this place that a command changes.

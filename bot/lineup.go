@@ -59,11 +59,13 @@ func (b bucket) until(want float64, perMinute int) time.Duration {
 }
 
 // class orders by importance: a question, a decision and an answer before how
-// far something is.
+// far something is, and that before how everything is.
 func class(it *inbox.Item) int {
 	switch it.Kind {
 	case inbox.Progress, inbox.Line:
 		return 1
+	case inbox.Status:
+		return 2
 	}
 	return 0
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loopx/adapters/chat"
@@ -35,6 +36,8 @@ type outbox struct {
 	// scan finds what must not leave the machine; nil for the page, which is part
 	// of it.
 	scan *boundary.Scanner
+	// unpinned is why the last status card could not be pinned.
+	unpinned atomic.Pointer[string]
 }
 
 // run works until ctx ends. wake receives after commits.
@@ -87,7 +90,7 @@ func (o *outbox) drain(ctx context.Context) time.Duration {
 		}
 		batch, again := o.lineup.next(queue, wall, o.now())
 		if len(batch) == 0 {
-			if again == 0 {
+			if again = sooner(again, o.pins(ctx)); again == 0 {
 				return idle
 			}
 			return min(again, idle)
@@ -318,6 +321,16 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 		}
 		d.out.Card, d.out.Text = &card, chat.PlainText(card)
 	}
+	var same []byte // what has to differ for another writing; nil: all of it
+	if it.Kind == inbox.Status {
+		r, err := o.k.ReaderOf(tx)
+		if err != nil {
+			return nil, err
+		}
+		if same, err = o.status(r, it, d); err != nil {
+			return nil, err
+		}
+	}
 	if it.Kind == inbox.Progress {
 		card, sign, err := o.progress(tx, it)
 		if err != nil || card == nil {
@@ -329,9 +342,11 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 		d.out.Card.Facts = append(d.out.Card.Facts, cards.Replaces(d.out.Card.Lang))
 		d.out.Text, d.out.Silent = chat.PlainText(*d.out.Card), true
 	}
-	b, err := json.Marshal([]any{d.out.Card, d.out.Text})
-	if err != nil {
-		return nil, err
+	b, err := same, error(nil)
+	if b == nil {
+		if b, err = json.Marshal([]any{d.out.Card, d.out.Text}); err != nil {
+			return nil, err
+		}
 	}
 	sum := sha256.Sum256(b)
 	d.drawn = hex.EncodeToString(sum[:16])

@@ -371,6 +371,8 @@ func TestCommandsByChat(t *testing.T) {
 		{"/bind site", `bind.set {"platform":"slack","connection":"work","conversation":"C1","thread":"9.1","goals":["site"]}`},
 		{"/bind site builder ingress=queue reply=mirror", `bind.set {"platform":"slack","connection":"work","conversation":"C1","thread":"9.1","goals":["site"],"agent":"builder","ingress":"queue","reply":"mirror"}`},
 		{"/bind site role=manager goals=site,blog capture=all", `bind.set {"platform":"slack","connection":"work","conversation":"C1","thread":"9.1","role":"manager","goals":["site","blog"],"capture":"all"}`},
+		{"/bind site card=status", `bind.set {"platform":"slack","connection":"work","conversation":"C1","thread":"9.1","goals":["site"],"card":"status"}`},
+		{"/status pin", "No goal is bound here"},
 		{"/configure site repo /etc", "Paths are set on the machine only"},
 		{"/configure site color red", "I can set title"},
 		{"/bind site colour=red", "I don't know colour"},

@@ -45,6 +45,10 @@ type phone struct {
 	// group is a conversation with others in it; seeIn is what the bot wrote there.
 	group string
 	seeIn func(conversation string) []shown
+	// pinned are the ids of what is pinned in the group; failPin refuses the next
+	// pin for want of a scope or permission.
+	pinned  func() []string
+	failPin func()
 	// callAt makes the platform call the daemon; nil where the daemon connects.
 	callAt func(address string)
 }
@@ -102,6 +106,15 @@ func slackPhone() phone {
 		say:    func(text string) { s.Say(wei, dm, text) },
 		attach: func(name string, data []byte) { s.Attach(wei, dm, "", name, data) },
 		see:    func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "C0GEN",
+		pinned: func() (out []string) {
+			for _, m := range s.Messages("C0GEN") {
+				if m.Pinned {
+					out = append(out, m.TS)
+				}
+			}
+			return out
+		},
+		failPin: func() { s.Inject(slacksim.Fault{Method: "pins.add", Kind: slacksim.FaultError, Code: "missing_scope"}) },
 		refuse: func() {
 			s.Inject(slacksim.Fault{Method: "chat.update", Kind: slacksim.FaultError, Code: "edit_window_closed"})
 		},
@@ -153,6 +166,17 @@ func discordPhone() phone {
 		say:    func(text string) { s.Say(discordsim.Wei, dm, text) },
 		attach: func(name string, data []byte) { s.Attach(discordsim.Wei, dm, "", name, data) },
 		see:    func() []shown { return seeIn(dm) }, seeIn: seeIn, group: discordsim.General,
+		pinned: func() (out []string) {
+			for _, m := range s.Messages(discordsim.General) {
+				if m.Pinned {
+					out = append(out, m.ID)
+				}
+			}
+			return out
+		},
+		failPin: func() {
+			s.Inject(discordsim.Fault{Method: "pins.add", Kind: discordsim.FaultError, Status: 403, Code: 50013})
+		},
 		refuse: func() {
 			s.Inject(discordsim.Fault{Method: "messages.edit", Kind: discordsim.FaultError, Status: 400, Code: 50083})
 		},
@@ -197,6 +221,15 @@ func larkPhone(app string) phone {
 		say:    func(text string) { s.Say(who, dm, text) },
 		attach: func(name string, data []byte) { s.Attach(who, dm, "file", name, data) },
 		see:    func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "oc_gen",
+		pinned: func() (out []string) {
+			for _, m := range s.Messages("oc_gen") {
+				if m.Pinned {
+					out = append(out, m.ID)
+				}
+			}
+			return out
+		},
+		failPin: func() { s.Inject(larksim.Fault{Method: "im.pin.create", Kind: larksim.FaultError, Code: 99991672}) },
 		// 230031: a card older than 14 days.
 		refuse: func() { s.Inject(larksim.Fault{Method: "im.message.patch", Kind: larksim.FaultError, Code: 230031}) },
 		told: func() (out []string) {

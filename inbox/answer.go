@@ -35,6 +35,9 @@ func outside(t *Tx, it *Item) error {
 		}
 		return t.want(next)
 	}
+	if it.Kind == Status {
+		return t.owePin(it, true)
+	}
 	if it.Kind != Text || it.Of == "" {
 		return nil
 	}

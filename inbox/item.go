@@ -106,6 +106,12 @@ type Item struct {
 	Parked bool `json:"parked,omitempty"`
 	// Plan is what a plan's card shows and its press does.
 	Plan *Plan `json:"plan,omitempty"`
+	// Binding is whose status card it is; Off says that it takes its leave, Pinned
+	// that it is pinned, PinWhy why it could not be.
+	Binding string `json:"binding,omitempty"`
+	Off     bool   `json:"off,omitempty"`
+	Pinned  bool   `json:"pinned,omitempty"`
+	PinWhy  string `json:"pin_why,omitempty"`
 	// Person is whose private conversation a card is in, Copy that the person is
 	// asked elsewhere too, Level how loudly it was told (see Told).
 	Person string `json:"person,omitempty"`

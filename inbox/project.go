@@ -53,9 +53,12 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 	if err := r.Err(); err != nil || len(records) == 0 {
 		return false, err
 	}
-	gates, moved, people := changed(r, records)
+	n, err := changed(r, records)
+	if err != nil {
+		return false, err
+	}
 	after = records[len(records)-1].Seq
-	for _, g := range gates {
+	for _, g := range n.gates {
 		now := r.Gate(g.Goal, g.ID)
 		if now == nil {
 			continue
@@ -64,13 +67,23 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 			return false, err
 		}
 	}
-	for goal := range moved {
-		if err := t.refreshGates(r, goal, gates); err != nil {
+	for goal := range n.moved {
+		if err := t.refreshGates(r, goal, n.gates); err != nil {
 			return false, err
 		}
 	}
-	for person := range people {
+	for person := range n.people {
 		if err := AskingOver(t).recheck(r, person); err != nil {
+			return false, err
+		}
+	}
+	for id := range n.bindings {
+		if err := t.ShowStatus(r, id); err != nil {
+			return false, err
+		}
+	}
+	for id := range n.boards {
+		if err := t.RefreshStatus(id); err != nil {
 			return false, err
 		}
 	}
@@ -80,31 +93,52 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 	return len(records) == batch, t.put(after, tblCursor)
 }
 
-// changed are the gates that records say something about, the goals in which
-// work came, went or was released while a gate is open, and the people who
-// changed when they may be interrupted.
-func changed(r *kernel.Reader, records []*kernel.Glance) (gates map[string]*kernel.Gate, moved, people map[string]bool) {
-	gates, moved, people = map[string]*kernel.Gate{}, map[string]bool{}, map[string]bool{}
+// news is what journal records change of what is outside.
+type news struct {
+	gates map[string]*kernel.Gate // about which a record says something
+	// moved are goals in which work came, went or was released while a gate is
+	// open; people changed when they may be interrupted.
+	moved, people map[string]bool
+	// bindings changed their choices; the status cards of boards are out of date.
+	bindings, boards map[string]bool
+}
+
+func (n *news) any() bool {
+	return len(n.gates)+len(n.moved)+len(n.people)+len(n.bindings)+len(n.boards) > 0
+}
+
+func changed(r *kernel.Reader, records []*kernel.Glance) (*news, error) {
+	n := &news{gates: map[string]*kernel.Gate{}, moved: map[string]bool{}, people: map[string]bool{}, bindings: map[string]bool{}}
+	goals := map[string]bool{}
 	for _, rec := range records {
 		for i := range rec.Events {
 			e := &rec.Events[i]
+			if e.Goal != "" {
+				goals[e.Goal] = true
+			}
+			switch e.Type {
+			case kernel.BindingSet, kernel.BindingChanged, kernel.BindingRemoved:
+				n.bindings[e.Subject] = true
+			}
 			switch {
 			case e.Gate != nil && e.Type != kernel.GateNotified:
-				gates[e.Gate.ID] = e.Gate
+				n.gates[e.Gate.ID] = e.Gate
 			case e.Type == kernel.TodoAdded, e.Type == kernel.TodoCompleted, e.Type == kernel.TodoSupersededBy, e.Type == kernel.TodoDeferredEvent, e.Type == kernel.TodoReopened:
 				if r.Counts(e.Goal).GatesOpen > 0 {
-					moved[e.Goal] = true
+					n.moved[e.Goal] = true
 				}
 			case e.Type == kernel.PersonChanged:
-				people[e.Subject] = true
+				n.people[e.Subject] = true
 			case asksOthers(e.Type):
 				for _, g := range openGates(r) {
-					gates[g.ID] = g
+					n.gates[g.ID] = g
 				}
 			}
 		}
 	}
-	return gates, moved, people
+	var err error
+	n.boards, err = statusDirty(r, goals)
+	return n, err
 }
 
 // asksOthers says whether a record may change who is asked, or where.
@@ -136,9 +170,12 @@ func Ahead(r *kernel.Reader, looked uint64) (upto uint64, shows, far, more bool,
 	if err := r.Err(); err != nil || len(records) == 0 {
 		return upto, false, false, false, err
 	}
-	gates, moved, people := changed(r, records)
+	n, err := changed(r, records)
+	if err != nil {
+		return 0, false, false, false, err
+	}
 	upto = records[len(records)-1].Seq
-	return upto, len(gates)+len(moved)+len(people) > 0, upto-behind >= cursorLag, len(records) == batch, r.Err()
+	return upto, n.any(), upto-behind >= cursorLag, len(records) == batch, r.Err()
 }
 
 // cursorLag is how many records the stored cursor may stay behind: what lies

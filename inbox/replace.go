@@ -25,19 +25,23 @@ func (t *Tx) Replace(id, why string) (bool, error) {
 		return false, err
 	}
 	switch it.Kind {
-	case GateCard, PlanCard, Progress:
+	case GateCard, PlanCard, Progress, Status:
 	default:
 		return false, nil
 	}
 	if n := len(it.Old); n >= replaceMost && t.now-it.Replaced < replaceRest {
 		return false, nil
 	}
-	if it.Old = append(it.Old, it.Message); len(it.Old) > replaceKept {
-		it.Old = it.Old[1:]
+	if it.Kind == Status && it.Off {
+		return false, nil // it would only come to say goodbye
 	}
-	it.Again++
-	it.Key = short("again", it.ID, strconv.Itoa(it.Again))
-	it.Message, it.Drawn, it.First, it.Tries, it.State, it.Why, it.Replaced = "", "", 0, 0, Ready, why, t.now
+	if it.Pinned {
+		if err := t.owePin(it, false); err != nil {
+			return false, err
+		}
+	}
+	it.renew(t.now)
+	it.Why = why
 	it.Gen++
 	it.Buttons = slices.Clone(it.Buttons)
 	for i := range it.Buttons {
@@ -48,6 +52,16 @@ func (t *Tx) Replace(id, why string) (bool, error) {
 		}
 	}
 	return true, firstErr(t.Count("card_replaced"), t.want(it))
+}
+
+// renew makes the next writing of an item a new message.
+func (it *Item) renew(now int64) {
+	if it.Old = append(it.Old, it.Message); len(it.Old) > replaceKept {
+		it.Old = it.Old[1:]
+	}
+	it.Again++
+	it.Key = short("again", it.ID, strconv.Itoa(it.Again))
+	it.Message, it.Drawn, it.First, it.Tries, it.State, it.Replaced, it.Pinned, it.PinWhy = "", "", 0, 0, Ready, now, false, ""
 }
 
 // Was says whether a message once was this card: it can no longer be changed, and

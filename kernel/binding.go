@@ -26,8 +26,9 @@ type Binding struct {
 	Trigger      string   `json:"trigger"`           // mentions, human_messages
 	Allow        []string `json:"allow,omitempty"`   // user ids; empty means nobody
 	Language     string   `json:"language,omitempty"`
-	Visibility   string   `json:"visibility"` // of the place: private, group, public
-	State        string   `json:"state"`      // active, broken, suspended
+	Visibility   string   `json:"visibility"`     // of the place: private, group, public
+	Card         string   `json:"card,omitempty"` // status: a card there keeps saying how the goals are
+	State        string   `json:"state"`          // active, broken, suspended
 	Reason       string   `json:"reason,omitempty"`
 	Revision     uint64   `json:"revision"`
 	Created      int64    `json:"created"`
@@ -56,6 +57,8 @@ const (
 
 	TriggerMentions = "mentions"
 	TriggerHuman    = "human_messages"
+
+	CardOfStatus = "status"
 
 	BindActive    = "active"
 	BindBroken    = "broken"    // the place or the bot's seat in it is gone
@@ -121,6 +124,17 @@ type SetBinding struct {
 	Allow        []string `json:"allow,omitempty"`
 	Language     string   `json:"language,omitempty"`
 	Visibility   string   `json:"visibility,omitempty"` // default group
+	Card         string   `json:"card,omitempty"`       // status, or none
+}
+
+// Choices is the command that would make a binding as it is: what is changed in it
+// is changed, the rest stays.
+func (v *Binding) Choices() *SetBinding {
+	return &SetBinding{
+		Binding: v.ID, Platform: v.Platform, Connection: v.Connection, Conversation: v.Conversation, Thread: v.Thread, Role: v.Role,
+		Goals: v.Goals, Agent: v.Agent, Session: v.Session, Capture: v.Capture, Ingress: v.Ingress, Reply: v.Reply, Audience: v.Audience,
+		ContextFrom: v.ContextFrom, Trigger: v.Trigger, Allow: v.Allow, Language: v.Language, Visibility: v.Visibility, Card: v.Card,
+	}
 }
 
 // Name implements Command.
@@ -131,11 +145,14 @@ func (c *SetBinding) decide(r *reader, e *env) (*decided, error) {
 		Platform: c.Platform, Connection: c.Connection, Conversation: c.Conversation, Thread: c.Thread,
 		Role: or(c.Role, BindGoal), Goals: uniq(c.Goals), Agent: c.Agent, Session: c.Session,
 		Capture: or(c.Capture, CaptureAddressed), Ingress: or(c.Ingress, usualIngress(c.Role)), Reply: or(c.Reply, ReplyThread), Audience: or(c.Audience, AudienceLinked),
-		ContextFrom: or(c.ContextFrom, "linked"), Trigger: or(c.Trigger, TriggerMentions), Allow: uniq(c.Allow), Language: c.Language, Visibility: or(c.Visibility, "group"),
+		ContextFrom: or(c.ContextFrom, "linked"), Trigger: or(c.Trigger, TriggerMentions), Allow: uniq(c.Allow), Language: c.Language, Visibility: or(c.Visibility, "group"), Card: c.Card,
 		State: BindActive, Revision: 1, Created: e.now, Updated: e.now,
 	}
 	if len(n.Allow) == 0 {
 		n.Allow = nil
+	}
+	if n.Card == "none" {
+		n.Card = ""
 	}
 	var old *Binding
 	if c.Binding != "" {
@@ -149,7 +166,7 @@ func (c *SetBinding) decide(r *reader, e *env) (*decided, error) {
 	if err := firstErr(n.check(), ownsAll(r, e, n.Goals, "binding a conversation"), checkBindTarget(r, n)); err != nil {
 		return nil, err
 	}
-	result := map[string]any{"place": n.place(), "role": n.Role, "goals": n.Goals, "capture": n.Capture, "ingress": n.Ingress, "reply": n.Reply, "state": n.State}
+	result := map[string]any{"card": n.Card, "place": n.place(), "role": n.Role, "goals": n.Goals, "capture": n.Capture, "ingress": n.Ingress, "reply": n.Reply, "state": n.State}
 	if wide := narrower(r, n); len(wide) > 0 {
 		// Executing it is the owner's word that these goals may be seen there.
 		result["wider_than"] = wide
@@ -223,7 +240,7 @@ func (v *Binding) check() error {
 		oneOf("ingress", v.Ingress, IngressSteer, IngressQueue, IngressInbox), oneOf("reply", v.Reply, ReplyThread, ReplyMirror, ReplyNone),
 		oneOf("audience", v.Audience, AudienceLinked, AudienceMembers), oneOf("context_from", v.ContextFrom, "linked", "all"),
 		oneOf("trigger", v.Trigger, TriggerMentions, TriggerHuman), oneOf("language", v.Language, "", "en", "zh"),
-		oneOf("visibility", v.Visibility, "private", "group", "public"), checkList("goal", v.Goals, 64), checkList("allowed user", v.Allow, 200),
+		oneOf("visibility", v.Visibility, "private", "group", "public"), oneOf("card", v.Card, "", CardOfStatus), checkList("goal", v.Goals, 64), checkList("allowed user", v.Allow, 200),
 	)
 	if err == nil && v.Thread != "" {
 		err = checkToken("thread", v.Thread, 400)

@@ -22,7 +22,8 @@ type Args struct {
 	User string
 	// Role of role.
 	Role Role
-	// Key and Value of configure; Value also of quota, a whole number.
+	// Key and Value of configure; Value also of quota, a whole number; Key also of
+	// status: pin or unpin its card.
 	Key, Value string
 	// For is a duration, ms.
 	For int64
@@ -140,6 +141,11 @@ func adminArgs(name string, t []string) Args {
 			a.Value = t[1]
 		}
 		return a
+	case "status":
+		if key := pinWord(t); key != "" {
+			return Args{Key: key}
+		}
+		return goalOnly(t)
 	case "bind":
 		a := Args{}
 		for i, word := range t {
@@ -163,7 +169,15 @@ func adminArgs(name string, t []string) Args {
 		}
 		return need(Args{User: mentioned(t[0])}, len(t) == 1 && mentioned(t[0]) != "", "person")
 	}
-	return goalOnly(t) // status, gates, todos, today, grants, report
+	return goalOnly(t) // gates, todos, today, grants, report
+}
+
+// pinWord is what status does with its card: pin, unpin, or empty for neither.
+func pinWord(t []string) string {
+	if len(t) != 1 {
+		return ""
+	}
+	return map[string]string{"pin": "pin", "unpin": "unpin", "置顶": "pin", "取消置顶": "unpin"}[fold(t[0])]
 }
 
 // rather gives no list instead of an empty one.

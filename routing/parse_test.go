@@ -21,6 +21,8 @@ func TestParseCommands(t *testing.T) {
 		"/help gates":                 {Command: "help", Args: Args{Words: []string{"gates"}}},
 		"Status":                      {Command: "status"},
 		"/status site":                {Command: "status", Args: Args{Goal: "site"}},
+		"/status pin":                 {Command: "status", Args: Args{Key: "pin"}},
+		"／状态 取消置顶":                    {Command: "status", Args: Args{Key: "unpin"}},
 		"/status Site":                {Command: "status", Args: Args{Goal: "site"}},
 		"/loopx status":               {Command: "status"},
 		"/loopx /status site":         {Command: "status", Args: Args{Goal: "site"}},

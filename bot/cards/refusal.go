@@ -36,7 +36,7 @@ func refusal(lang, reason, about string) string {
 // Usage is how a command is written.
 func Usage(command string) string {
 	args := map[string]string{
-		"help": "[COMMAND]", "status": "[GOAL]", "gates": "[GOAL]", "todos": "[GOAL]", "today": "", "why": "[G-7 | TODO | GOAL]", "find": "WORDS", "to": "GOAL [AGENT] [MESSAGE]", "queue": "[MESSAGE]",
+		"help": "[COMMAND]", "status": "[GOAL | pin | unpin]", "gates": "[GOAL]", "todos": "[GOAL]", "today": "", "why": "[G-7 | TODO | GOAL]", "find": "WORDS", "to": "GOAL [AGENT] [MESSAGE]", "queue": "[MESSAGE]",
 		"todo": "[GOAL:] TEXT", "defer": "TODO TIME", "assign": "TODO AGENT|@PERSON", "stop": "[GOAL | all]", "resume": "GOAL", "report": "[GOAL]", "mute": "[2h | off] [GOAL]", "snooze": "G-7 [2h | tomorrow]",
 		"quiet": "21-7 | off", "away": "until DATE [to @PERSON] | off", "new": "OBJECTIVE", "configure": "[GOAL [KEY VALUE]]", "bind": "GOAL [AGENT] [KEY=VALUE]...",
 		"role": "@PERSON ROLE GOAL | revoke @PERSON ROLE GOAL | list [GOAL]", "grants": "[GOAL]", "quota": "[GOAL [SLOTS]]", "link": "[CODE | list | revoke ID]", "unlink": "[@PERSON]",

@@ -66,6 +66,8 @@ func Samples() []Sample {
 	waits := GateCopy{Actions: []Action{{ID: "x1", Step: "answer", Option: "publish"}, {ID: "x2", Step: "answer", Option: "hold"}, {ID: "x3", Step: "disown"}}}
 	parked := base
 	parked.OnTimeout, parked.Expires, parked.Parked = "park", at+60*minute, true
+	unheard := base
+	unheard.Unreachable = &kernel.Unreachable{Reason: "connections_down", Words: "the connection work is down", Fix: "loopx-bot setup slack"}
 	twin := GateCopy{Lookalike: "pricing", Actions: []Action{{ID: "x2", Step: "answer", Option: "hold"}}}
 	changeable := GateCopy{Actions: []Action{{ID: "x1", Step: "change"}}}
 	changing := GateCopy{Step: "change", Actions: []Action{{ID: "x1", Step: "change_to", Option: "hold"}, {ID: "x2", Step: "back"}}}
@@ -87,11 +89,22 @@ func Samples() []Sample {
 		copy GateCopy
 	}{
 		{"gate-open", base, open}, {"gate-protected", protected, open}, {"gate-confirming", protected, confirming}, {"gate-scope", scoped, scopes}, {"gate-scope-confirming", scoped, granting},
-		{"gate-own-words", own, words}, {"gate-long", long, front}, {"gate-long-last-page", long, last}, {"gate-pending", pending, waits}, {"gate-parked", parked, open}, {"gate-lookalike", base, twin}, {"gate-votes", votes, open},
+		{"gate-own-words", own, words}, {"gate-long", long, front}, {"gate-long-last-page", long, last}, {"gate-pending", pending, waits}, {"gate-parked", parked, open}, {"gate-unreachable", unheard, open}, {"gate-lookalike", base, twin}, {"gate-votes", votes, open},
 		{"gate-onlooker", base, GateCopy{Onlooker: true}}, {"gate-nobody-running", decided, by}, {"gate-taken", taken, by}, {"gate-rejected", held, GateCopy{Role: "owner"}}, {"gate-changeable", decided, changeable}, {"gate-change", decided, changing},
 		{"gate-corrected", corrected, GateCopy{Role: "owner"}}, {"gate-not-me", held, notMe}, {"gate-expired", expired, GateCopy{}}, {"gate-withdrawn", withdrawn, GateCopy{}},
 	} {
 		out = append(out, Sample{s.name, Gate(s.gate, s.copy)}, Sample{s.name + "-zh", Gate(zhOf(s.gate), s.copy)})
+	}
+	five := view.Five{Title: "Homepage release", Objective: "Ship the new pricing page by Friday", Step: "working", Agent: "builder", Todo: "write the FAQ", Priority: 1, Since: at - 18*minute,
+		Gate: &view.FiveGate{Code: "G-7", Question: "Publish the new pricing page?", Asked: at - 120*minute}, Proof: []string{"212 tests", "preview"}, Proved: at + 3*minute, Free: 14, Allowed: 40, Wake: at + 16*minute}
+	for _, s := range []struct {
+		name string
+		b    Board
+	}{{"status", Board{}}, {"status-away", Board{Away: at}}, {"status-off", Board{Off: true}}} {
+		s.b.Lang, s.b.Goals, s.b.Now = "en", []view.Five{five}, at+6*minute
+		zh := s.b
+		zh.Lang = "zh"
+		out = append(out, Sample{s.name, Status(s.b, true)}, Sample{s.name + "-zh", Status(zh, true)})
 	}
 	return out
 }

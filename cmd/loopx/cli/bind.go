@@ -47,6 +47,7 @@ func bindSet(a *app) *cobra.Command {
 		f.StringArrayVar(&c.Allow, "allow", nil, "user id whose messages count; may be repeated, replaces all")
 		f.StringVar(&c.Language, "language", "", "en or zh, of cards shown there")
 		f.StringVar(&c.Visibility, "visibility", "", "how wide the place is: private, group (default) or public")
+		f.StringVar(&c.Card, "card", "", "status: a card there keeps saying how the goals are; none")
 		f.BoolVar(&execute, "execute", false, "do it")
 	}, func() error {
 		goals := append([]string{s.goal}, more...)
@@ -61,14 +62,12 @@ func bindSet(a *app) *cobra.Command {
 				return err
 			}
 			given := *c
-			*c = kernel.SetBinding{Binding: old.ID, Platform: old.Platform, Connection: old.Connection, Conversation: old.Conversation, Thread: old.Thread, Role: old.Role,
-				Goals: old.Goals, Agent: old.Agent, Session: old.Session, Capture: old.Capture, Ingress: old.Ingress, Reply: old.Reply, Audience: old.Audience,
-				ContextFrom: old.ContextFrom, Trigger: old.Trigger, Allow: old.Allow, Language: old.Language, Visibility: old.Visibility}
+			*c = *old.Choices()
 			for name, to := range map[string]struct{ from, into *string }{
 				"platform": {&given.Platform, &c.Platform}, "connection": {&given.Connection, &c.Connection}, "conversation": {&given.Conversation, &c.Conversation}, "thread": {&given.Thread, &c.Thread},
 				"role": {&given.Role, &c.Role}, "agent-id": {&given.Agent, &c.Agent}, "session": {&given.Session, &c.Session}, "capture": {&given.Capture, &c.Capture},
 				"ingress": {&given.Ingress, &c.Ingress}, "reply": {&given.Reply, &c.Reply}, "audience": {&given.Audience, &c.Audience}, "context-from": {&given.ContextFrom, &c.ContextFrom},
-				"trigger": {&given.Trigger, &c.Trigger}, "language": {&given.Language, &c.Language}, "visibility": {&given.Visibility, &c.Visibility},
+				"card": {&given.Card, &c.Card}, "trigger": {&given.Trigger, &c.Trigger}, "language": {&given.Language, &c.Language}, "visibility": {&given.Visibility, &c.Visibility},
 			} {
 				if set.Changed(name) {
 					*to.into = *to.from
@@ -187,6 +186,7 @@ func bindShow(a *app) *cobra.Command {
 			line("trigger", v.Trigger)
 			line("allow", strings.Join(v.Allow, ", "))
 			line("language", v.Language)
+			line("card", v.Card)
 			return b.String()
 		})
 	})
