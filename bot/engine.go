@@ -96,7 +96,7 @@ func (e *engine) stop(ctx context.Context) error {
 	if e.stopWriters != nil {
 		e.stopWriters()
 		errs = append(errs, wait("outboxes", &e.writers))
-		e.leave(ctx)
+		leave(ctx, e)
 	}
 	return errors.Join(errs...)
 }
@@ -110,7 +110,7 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 	defer prune.Stop()
 	boards := time.NewTicker(boardEvery)
 	defer boards.Stop()
-	if err := e.refreshBoards(ctx, true); err != nil && ctx.Err() == nil {
+	if err := refreshBoards(ctx, e, true); err != nil && ctx.Err() == nil {
 		e.log.Warn("status cards", "err", err)
 	}
 	for {
@@ -132,7 +132,7 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 				e.log.Warn("expiry", "err", err)
 			}
 		case <-boards.C:
-			if err := e.refreshBoards(ctx, false); err != nil && ctx.Err() == nil {
+			if err := refreshBoards(ctx, e, false); err != nil && ctx.Err() == nil {
 				e.log.Warn("status cards", "err", err)
 			}
 		case <-prune.C:

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"loopx/adapters/chat"
@@ -79,7 +80,7 @@ func (e *engine) forgetReach(ctx context.Context) error {
 	var gone []*kernel.Reach
 	err := e.k.Read(ctx, func(r *kernel.Reader) error {
 		for _, v := range r.Reaches() {
-			if !e.has(v.Connection) {
+			if !slices.ContainsFunc(e.conns, func(c *connection) bool { return c.name == v.Connection }) {
 				gone = append(gone, v)
 			}
 		}
@@ -92,15 +93,6 @@ func (e *engine) forgetReach(ctx context.Context) error {
 		_, err = e.k.Do(ctx, &kernel.NoteReach{Connection: v.Connection, Platform: v.Platform, State: kernel.ReachGone}, byDaemon())
 	}
 	return err
-}
-
-func (e *engine) has(connection string) bool {
-	for _, c := range e.conns {
-		if c.name == connection {
-			return true
-		}
-	}
-	return false
 }
 
 // refused notes that a person's platform takes no message of ours in their private

@@ -61,7 +61,7 @@ func (o *outbox) status(r *kernel.Reader, it *inbox.Item, d *draft) ([]byte, err
 
 // refreshBoards lets the status cards of all connections say again how things are;
 // first also owes the pins that were refused before.
-func (e *engine) refreshBoards(ctx context.Context, first bool) error {
+func refreshBoards(ctx context.Context, e *engine, first bool) error {
 	for _, c := range e.conns {
 		var list []*inbox.Item
 		err := e.k.Read(ctx, func(r *kernel.Reader) (err error) { list, err = inbox.StatusItems(r, c.name); return err })
@@ -79,9 +79,9 @@ func (e *engine) refreshBoards(ctx context.Context, first bool) error {
 			}
 			for _, it := range list {
 				if first {
-					err = in.ShowStatus(r, it.Binding) // at once: it may still say that nobody is here
+					err = inbox.ShowStatus(in, r, it.Binding) // at once: it may still say that nobody is here
 				} else {
-					err = in.RefreshStatus(it.Binding)
+					err = inbox.RefreshStatus(in, it.Binding)
 				}
 				if err != nil {
 					return err
@@ -90,7 +90,7 @@ func (e *engine) refreshBoards(ctx context.Context, first bool) error {
 			if !first {
 				return nil
 			}
-			return in.RetryPins(r, c.name)
+			return inbox.RetryPins(in, r, c.name)
 		})
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (e *engine) refreshBoards(ctx context.Context, first bool) error {
 
 // leave lets status cards say since when nobody keeps them up to date. It runs
 // after the outboxes ended; what cannot be written in time stays as it is.
-func (e *engine) leave(ctx context.Context) {
+func leave(ctx context.Context, e *engine) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, c := range e.conns {
@@ -111,20 +111,21 @@ func (e *engine) leave(ctx context.Context) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, leaveTime)
 			defer cancel()
-			if err := c.outbox.leave(ctx); err != nil {
+			if err := goodbye(ctx, c.outbox); err != nil {
 				e.log.Info("a status card does not say that nobody keeps it up to date", "connection", c.name, "err", err)
 			}
 		})
 	}
 }
 
-func (o *outbox) leave(ctx context.Context) error {
-	type goodbye struct {
+// goodbye writes it on the cards of one connection.
+func goodbye(ctx context.Context, o *outbox) error {
+	type last struct {
 		ref chat.Ref
 		out chat.Outgoing
 		id  string
 	}
-	var list []goodbye
+	var list []last
 	err := o.k.Read(ctx, func(r *kernel.Reader) error {
 		items, err := inbox.StatusItems(r, o.name)
 		if err != nil {
@@ -137,7 +138,7 @@ func (o *outbox) leave(ctx context.Context) error {
 			}
 			b.Away = o.now().UnixMilli()
 			card := cards.Status(b, true)
-			list = append(list, goodbye{chat.Ref{Place: it.Place, Message: it.Message}, chat.Outgoing{Key: it.Key, Place: it.Place, Card: &card, Text: chat.PlainText(card), Silent: true}, it.ID})
+			list = append(list, last{chat.Ref{Place: it.Place, Message: it.Message}, chat.Outgoing{Key: it.Key, Place: it.Place, Card: &card, Text: chat.PlainText(card), Silent: true}, it.ID})
 		}
 		return nil
 	})
@@ -147,7 +148,7 @@ func (o *outbox) leave(ctx context.Context) error {
 	// First that it has to be drawn anew: a crash in between costs one edit.
 	err = o.k.Store().Update(ctx, func(tx store.Tx) error {
 		for _, g := range list {
-			if err := inbox.Over(tx).Leave(g.id); err != nil {
+			if err := inbox.Leave(inbox.Over(tx), g.id); err != nil {
 				return err
 			}
 		}
@@ -185,7 +186,7 @@ func (o *outbox) pins(ctx context.Context) time.Duration {
 			}
 			continue
 		}
-		if err := o.pin(ctx, pinner, p); err != nil {
+		if err := pinOne(ctx, o, pinner, p); err != nil {
 			o.log.Warn("outbox cannot record a pin", "item", p.Item, "err", err)
 			return time.Second
 		}
@@ -194,7 +195,7 @@ func (o *outbox) pins(ctx context.Context) time.Duration {
 	return again
 }
 
-func (o *outbox) pin(ctx context.Context, pinner chat.Pinner, p inbox.PinOwed) error {
+func pinOne(ctx context.Context, o *outbox, pinner chat.Pinner, p inbox.PinOwed) error {
 	err := pinner.Pin(ctx, chat.Ref{Place: p.Place, Message: p.Message}, p.On)
 	ctx = context.WithoutCancel(ctx)
 	why := ""
@@ -213,13 +214,13 @@ func (o *outbox) pin(ctx context.Context, pinner chat.Pinner, p inbox.PinOwed) e
 		}
 		o.log.Info("a status card stays unpinned", "item", p.Item, "err", err)
 	default:
-		return o.k.Store().Update(ctx, func(tx store.Tx) error { return inbox.Over(tx).PinLater(p) })
+		return o.k.Store().Update(ctx, func(tx store.Tx) error { return inbox.PinLater(inbox.Over(tx), p) })
 	}
-	return o.k.Store().Update(ctx, func(tx store.Tx) error { return inbox.Over(tx).PinSettled(p, why) })
+	return o.k.Store().Update(ctx, func(tx store.Tx) error { return inbox.PinSettled(inbox.Over(tx), p, why) })
 }
 
 // missing says what keeps a status card from being pinned; empty for nothing.
-func (o *outbox) missing() string {
+func missing(o *outbox) string {
 	if why := o.unpinned.Load(); why != nil {
 		return "; the status card is not pinned: " + *why
 	}

@@ -36,7 +36,7 @@ func outside(t *Tx, it *Item) error {
 		return t.want(next)
 	}
 	if it.Kind == Status {
-		return t.owePin(it, true)
+		return owePin(t, it, true)
 	}
 	if it.Kind != Text || it.Of == "" {
 		return nil

@@ -78,12 +78,12 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 		}
 	}
 	for id := range n.bindings {
-		if err := t.ShowStatus(r, id); err != nil {
+		if err := ShowStatus(t, r, id); err != nil {
 			return false, err
 		}
 	}
 	for id := range n.boards {
-		if err := t.RefreshStatus(id); err != nil {
+		if err := RefreshStatus(t, id); err != nil {
 			return false, err
 		}
 	}

@@ -36,7 +36,7 @@ func (t *Tx) Replace(id, why string) (bool, error) {
 		return false, nil // it would only come to say goodbye
 	}
 	if it.Pinned {
-		if err := t.owePin(it, false); err != nil {
+		if err := owePin(t, it, false); err != nil {
 			return false, err
 		}
 	}

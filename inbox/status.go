@@ -25,7 +25,7 @@ func statusID(binding string) string { return "s" + short("status", binding) }
 // ShowStatus makes what a binding chose about its status card true: the card is
 // owed and drawn anew, or takes its leave and is pinned no longer. A binding that
 // is gone is only an id.
-func (t *Tx) ShowStatus(r *kernel.Reader, id string) error {
+func ShowStatus(t *Tx, r *kernel.Reader, id string) error {
 	it, err := Load(t.tx, statusID(id))
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (t *Tx) ShowStatus(r *kernel.Reader, id string) error {
 	}
 	if it.Off == on {
 		it.Off = !on
-		if err := t.owePin(it, on); err != nil {
+		if err := owePin(t, it, on); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func statusDirty(r *kernel.Reader, goals map[string]bool) (map[string]bool, erro
 
 // RefreshStatus lets a status card say again how things are, soon: several changes
 // become one drawing.
-func (t *Tx) RefreshStatus(binding string) error {
+func RefreshStatus(t *Tx, binding string) error {
 	it, err := Load(t.tx, statusID(binding))
 	if err != nil || it == nil || it.State == Dead || it.Message == "" {
 		return err
@@ -119,7 +119,7 @@ func StatusItems(r *kernel.Reader, connection string) ([]*Item, error) {
 
 // Leave notes that a status card is about to say since when nobody keeps it up to
 // date, so that it is drawn anew whatever it says.
-func (t *Tx) Leave(id string) error {
+func Leave(t *Tx, id string) error {
 	it, err := Load(t.tx, id)
 	if err != nil || it == nil || it.Message == "" {
 		return err
@@ -144,7 +144,7 @@ type pinRow struct {
 	Tries int        `json:"tries,omitempty"`
 }
 
-func (t *Tx) owePin(it *Item, on bool) error {
+func owePin(t *Tx, it *Item, on bool) error {
 	if it.Message == "" {
 		return nil // with its first time outside
 	}
@@ -171,7 +171,7 @@ func PinsOwed(tx store.ReadTx, connection string) ([]PinOwed, error) {
 }
 
 // PinSettled records that a pin is as wanted, or that why is why it will not be.
-func (t *Tx) PinSettled(p PinOwed, why string) error {
+func PinSettled(t *Tx, p PinOwed, why string) error {
 	if err := t.tx.Delete(store.Key(tblPin, p.Place.Connection, p.Item, p.Message)); err != nil {
 		return err
 	}
@@ -184,16 +184,16 @@ func (t *Tx) PinSettled(p PinOwed, why string) error {
 }
 
 // PinLater lets a pin be tried again.
-func (t *Tx) PinLater(p PinOwed) error {
+func PinLater(t *Tx, p PinOwed) error {
 	return t.put(pinRow{Place: p.Place, On: p.On, Due: t.now + backoff(p.Tries+8).Milliseconds(), Tries: p.Tries + 1}, tblPin, p.Place.Connection, p.Item, p.Message)
 }
 
 // RetryPins owes the pins again that were refused: the scope may be there by now.
-func (t *Tx) RetryPins(r *kernel.Reader, connection string) error {
+func RetryPins(t *Tx, r *kernel.Reader, connection string) error {
 	list, err := StatusItems(r, connection)
 	for _, it := range list {
 		if err == nil && it.PinWhy != "" {
-			err = t.owePin(it, true)
+			err = owePin(t, it, true)
 		}
 	}
 	return err

@@ -321,7 +321,7 @@ func (a *Adapter) Notice(ctx context.Context, e chat.Event, text string) error {
 	defer cancel()
 	err := error(&chat.Error{Kind: chat.Invalid, Code: "no_interaction", Err: errors.New("only an answer to a press or a command can be shown to one person")})
 	if e.Press != nil && e.Press.Reply != "" && !strings.ContainsAny(e.Press.Reply, "/?#% ") {
-		err = a.followUp(ctx, e.Press.Reply, text)
+		err = followUp(ctx, a, e.Press.Reply, text)
 		if err == nil {
 			a.health.Sent()
 			return nil
@@ -336,7 +336,7 @@ func (a *Adapter) Notice(ctx context.Context, e chat.Event, text string) error {
 	return nil
 }
 
-func (a *Adapter) followUp(ctx context.Context, token, text string) error {
+func followUp(ctx context.Context, a *Adapter, token, text string) error {
 	id, err := a.self.get(ctx)
 	if err != nil {
 		return err

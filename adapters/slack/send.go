@@ -159,10 +159,10 @@ func (a *Adapter) channel(ctx context.Context, out chat.Outgoing) (string, error
 		}
 		return out.Place.Conversation, nil
 	}
-	return a.openPrivate(ctx, out.To.ID)
+	return openPrivate(ctx, a, out.To.ID)
 }
 
-func (a *Adapter) openPrivate(ctx context.Context, user string) (string, error) {
+func openPrivate(ctx context.Context, a *Adapter, user string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Timing.Call)
 	defer cancel()
 	ch, _, _, err := a.web.OpenConversationContext(ctx, &api.OpenConversationParameters{Users: []string{user}})
@@ -184,7 +184,7 @@ func (a *Adapter) Find(ctx context.Context, place chat.Place, key string, since 
 		return chat.Ref{}, false, err
 	}
 	if strings.HasPrefix(place.Conversation, "U") || strings.HasPrefix(place.Conversation, "W") {
-		if place.Conversation, err = a.openPrivate(ctx, place.Conversation); err != nil {
+		if place.Conversation, err = openPrivate(ctx, a, place.Conversation); err != nil {
 			return chat.Ref{}, false, err
 		}
 	}
