@@ -158,6 +158,15 @@ func (r *renewed) Mark(ctx context.Context, ref chat.Ref, sign chat.Sign, on boo
 	return m.Mark(ctx, ref, sign, on)
 }
 
+// Pin implements chat.Pinner; Caps.Pin says whether it can.
+func (r *renewed) Pin(ctx context.Context, ref chat.Ref, on bool) error {
+	p, ok := r.adapter().(chat.Pinner)
+	if !ok {
+		return &chat.Error{Kind: chat.Invalid, Code: "no_pins", Err: errors.New("this surface has no pins")}
+	}
+	return p.Pin(ctx, ref, on)
+}
+
 // ServeHTTP takes the calls of a platform in mode webhook.
 func (r *renewed) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h, ok := r.adapter().(http.Handler)
@@ -172,5 +181,6 @@ var (
 	_ chat.Adapter = (*renewed)(nil)
 	_ chat.Marker  = (*renewed)(nil)
 	_ chat.Fetcher = (*renewed)(nil)
+	_ chat.Pinner  = (*renewed)(nil)
 	_ http.Handler = (*renewed)(nil)
 )
