@@ -136,6 +136,9 @@ func (b *Bot) Start(ctx context.Context) (err error) {
 	if err := startHooks(ctx, b); err != nil {
 		return err
 	}
+	if err := wasAway(ctx, b.engine, b.engine.down, time.Now().UnixMilli()); err != nil {
+		return err
+	}
 	// Last: nothing arrives before it can be kept.
 	b.engine.startAdapters()
 	if b.hooks != nil {
@@ -220,10 +223,10 @@ func (b *Bot) OpenFile() string {
 func (b *Bot) connect() error {
 	k, log := b.held.Kernel, b.opt.Logger
 	at := &attend{k: k, zone: b.opt.Zone}
-	b.engine = &engine{k: k, log: log, now: time.Now, home: b.opt.Home.Dir, attend: at}
+	b.engine = &engine{k: k, log: log, now: time.Now, home: b.opt.Home.Dir, down: lastAlive(b.opt.Home.Dir), attend: at}
 	scan := boundary.New()
 	machine, _ := os.Hostname() // without a name it is not told
-	state := botState{version: client.Version, machine: machine, since: time.Now().UnixMilli(), connections: func() []client.Connection { return b.info().Connections }}
+	state := botState{version: client.Version, machine: machine, since: time.Now().UnixMilli(), down: lastAlive(b.opt.Home.Dir), connections: func() []client.Connection { return b.info().Connections }}
 	add := func(name string, p chat.Platform, a chat.Adapter, local func(chat.User) (kernel.Actor, bool)) {
 		b.engine.conns = append(b.engine.conns, &connection{
 			name: name, platform: p, adapter: a, sink: &sink{k: k, platform: p, log: log, local: local, zone: b.opt.Zone, state: state},

@@ -33,6 +33,7 @@ type engine struct {
 	log   *slog.Logger
 	now   func() time.Time
 	home  string // the state folder
+	down  int64  // when a daemon was there last before this one, UTC ms; 0 is not known
 	// attend asks the policy about people.
 	attend *attend
 	// looked is how far the projector has read; only it uses it.
@@ -113,6 +114,12 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 	if err := refreshBoards(ctx, e, true); err != nil && ctx.Err() == nil {
 		e.log.Warn("status cards", "err", err)
 	}
+	alive := time.NewTicker(aliveEvery)
+	defer alive.Stop()
+	// At the start and at the end too: how old the note is says since when nobody
+	// listened.
+	here(e)
+	defer here(e)
 	for {
 		if err := e.catchUp(ctx); err != nil && ctx.Err() == nil {
 			e.log.Warn("projector", "err", err)
@@ -128,18 +135,30 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 			err := e.k.Store().Update(ctx, func(tx store.Tx) error {
 				return errors.Join(inbox.Over(tx).Expire(e.k), inbox.ExpirePlans(inbox.Over(tx), e.k))
 			})
-			if err = errors.Join(err, sweep(ctx, e.k), e.remind(ctx), e.unkeep(ctx)); err != nil && ctx.Err() == nil {
+			if err = errors.Join(err, sweep(ctx, e.k), e.remind(ctx), unkeep(ctx, e)); err != nil && ctx.Err() == nil {
 				e.log.Warn("expiry", "err", err)
 			}
 		case <-boards.C:
 			if err := refreshBoards(ctx, e, false); err != nil && ctx.Err() == nil {
 				e.log.Warn("status cards", "err", err)
 			}
+		case <-alive.C:
+			here(e)
 		case <-prune.C:
 			if err := errors.Join(e.prune(ctx), e.forget(ctx), retain(ctx, e.k)); err != nil && ctx.Err() == nil {
 				e.log.Warn("prune", "err", err)
 			}
 		}
+	}
+}
+
+// here notes that the daemon is there.
+func here(e *engine) {
+	if e.home == "" {
+		return
+	}
+	if err := touchAlive(e.home, e.now()); err != nil {
+		e.log.Warn("cannot note that the daemon is there", "err", err)
 	}
 }
 

@@ -209,7 +209,7 @@ func (f *fetcher) tell(tx store.Tx, v *inbox.Message) error {
 }
 
 // unkeep removes the bytes that no message has any more.
-func (e *engine) unkeep(ctx context.Context) error {
+func unkeep(ctx context.Context, e *engine) error {
 	for {
 		var some bool
 		err := e.k.Store().View(ctx, func(tx store.ReadTx) (err error) {

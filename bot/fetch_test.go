@@ -48,7 +48,7 @@ func TestFilesOnEveryPlatform(t *testing.T) {
 			d.shows("did not come along: it is larger than 20 MB.")
 
 			d.do(&inbox.ForgetMessages{Person: "owner"}, asOwner)
-			if err := d.b.engine.unkeep(t.Context()); err != nil {
+			if err := unkeep(t.Context(), d.b.engine); err != nil {
 				t.Fatal(err)
 			}
 			left, err := os.ReadDir(filepath.Join(d.opt.Home.Dir, "files"))

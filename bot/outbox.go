@@ -321,6 +321,17 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 		}
 		d.out.Card, d.out.Text = &card, chat.PlainText(card)
 	}
+	if it.Kind == inbox.Away {
+		r, err := o.k.ReaderOf(tx)
+		if err != nil {
+			return nil, err
+		}
+		card, err := awayCard(r, it, o.zone)
+		if err != nil {
+			return nil, err
+		}
+		d.out.Card, d.out.Text = &card, chat.PlainText(card)
+	}
 	var same []byte // what has to differ for another writing; nil: all of it
 	if it.Kind == inbox.Status {
 		r, err := o.k.ReaderOf(tx)

@@ -31,9 +31,11 @@ type phone struct {
 	close   func()
 	say     func(text string)
 	attach  func(name string, data []byte)
-	see     func() []shown
-	press   func(id, label string) error
-	wait    func(ctx context.Context, cond func() bool) error
+	// giveUp ends the redelivery of what the app did not take; nil where there is none.
+	giveUp func()
+	see    func() []shown
+	press  func(id, label string) error
+	wait   func(ctx context.Context, cond func() bool) error
 	// signs are the bot's reactions on what Wei said.
 	signs func(text string) []string
 	// denied lists the calls that were refused because a scope is missing.
@@ -104,8 +106,8 @@ func slackPhone() phone {
 		config:  ConnectionConfig{Name: "work", Platform: "slack", AppTokenEnv: "A", BotTokenEnv: "B", BaseURL: s.APIURL()},
 		secrets: map[string]string{"A": s.AppToken(), "B": s.BotToken(), "W": s.SigningSecret()}, close: s.Close, wait: s.Wait,
 		say:    func(text string) { s.Say(wei, dm, text) },
-		attach: func(name string, data []byte) { s.Attach(wei, dm, "", name, data) },
-		see:    func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "C0GEN",
+		attach: func(name string, data []byte) { s.Attach(wei, dm, "", name, data) }, giveUp: s.GiveUp,
+		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "C0GEN",
 		pinned: func() (out []string) {
 			for _, m := range s.Messages("C0GEN") {
 				if m.Pinned {
@@ -219,8 +221,8 @@ func larkPhone(app string) phone {
 		config:  ConnectionConfig{Name: "work", Platform: "lark", AppID: s.AppID(), AppSecretEnv: "S", BaseURL: s.URL()},
 		secrets: map[string]string{"S": s.AppSecret(), "K": "an-encrypt-key", "V": s.VerificationToken()}, close: s.Close, wait: s.Wait,
 		say:    func(text string) { s.Say(who, dm, text) },
-		attach: func(name string, data []byte) { s.Attach(who, dm, "file", name, data) },
-		see:    func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "oc_gen",
+		attach: func(name string, data []byte) { s.Attach(who, dm, "file", name, data) }, giveUp: s.GiveUp,
+		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "oc_gen",
 		pinned: func() (out []string) {
 			for _, m := range s.Messages("oc_gen") {
 				if m.Pinned {

@@ -41,7 +41,8 @@ func pressWords(lang string, who []string, o inbox.Outcome) string {
 	switch o.Code {
 	case "answered", "changed", "disowned", "confirm", "back", inbox.StepPage:
 		return "" // the card shows it
-	case inbox.StepCancel, inbox.StepWithdraw, inbox.StepStop, inbox.StepSteer, inbox.StepQueue, inbox.StepStore, inbox.StepCorrect, inbox.StepTo:
+	case inbox.StepCancel, inbox.StepWithdraw, inbox.StepStop, inbox.StepSteer, inbox.StepQueue, inbox.StepStore, inbox.StepCorrect, inbox.StepTo,
+		inbox.StepAdmit, inbox.StepAdmitAll:
 		return ""
 	case "voted":
 		return say("Your answer to %s counts. It is decided when others agree.", "你对 %s 的回答已计入，其他人一致后才算决定。", code)

@@ -40,6 +40,7 @@ type sink struct {
 type botState struct {
 	version, machine string
 	since            int64 // UTC ms
+	down             int64 // since when nobody listened before that, UTC ms; 0 is not known
 	connections      func() []client.Connection
 }
 

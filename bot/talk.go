@@ -35,7 +35,7 @@ func (s *sink) talk(tx store.Tx, r *kernel.Reader, e chat.Event, v routing.Verdi
 	case routing.Context:
 		err = m.Keep(e, s.platform, person, manager(r, e.Place), v.Reason, v.Tainted)
 	case routing.Missed:
-		err = m.Miss(e, s.platform, person, v)
+		err = missed(s, tx, m, r, e, person, v)
 	case routing.Choice:
 		if len(v.Gates) > 0 {
 			err = inbox.Over(tx).AddText(replyKey(e), v.Place.Place, gateChoice(r, v, person))

@@ -20,18 +20,6 @@ func (m *Mail) Admit(e chat.Event, platform chat.Platform, person string, v rout
 	return m.admit(msg, v)
 }
 
-// Miss stores a message that came too late to start anything. An owner may admit
-// it.
-func (m *Mail) Miss(e chat.Event, platform chat.Platform, person string, v routing.Verdict) error {
-	msg, err := m.capture(e, platform, person, Missed, v.Reason, v.Tainted)
-	if err != nil {
-		return err
-	}
-	d := m.deliveryOf(msg, v)
-	d.State, d.Reason, d.Order = Closed, Missed, msg.Order
-	return firstErr(m.saveDelivery(d), m.t.Count("message:"+Missed))
-}
-
 // Pushed says whether a message that was fetched, and so may start nothing, still
 // may now that the platform pushes it as well: a connection reads the past while
 // new messages arrive, and which of the two ways is faster is chance. What was
@@ -52,7 +40,7 @@ func (m *Mail) Pushed(e chat.Event, verdict string) (bool, error) {
 	if err != nil || v.Gone || d != nil && (d.State != Closed || d.Reason != Missed) {
 		return false, err // somebody has admitted it, or taken it back
 	}
-	return true, m.tx.Delete(store.Key(tblAge, store.I64(v.Received), v.ID))
+	return true, firstErr(m.tx.Delete(store.Key(tblAge, store.I64(v.Received), v.ID)), unmiss(m, v.ID))
 }
 
 func (m *Mail) deliveryOf(msg *Message, v routing.Verdict) *Delivery {

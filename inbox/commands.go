@@ -339,6 +339,6 @@ func (c *AdmitMissed) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (ke
 		case d.State != Closed || d.Reason != Missed:
 			return nil, false, kernel.Errorf(kernel.Conflict, "not_missed", "the message was not missed")
 		}
-		return out, true, m.reroute(d, d.Ingress, "")
+		return out, true, admitMissed(m, d)
 	})
 }

@@ -112,6 +112,8 @@ type Item struct {
 	Off     bool   `json:"off,omitempty"`
 	Pinned  bool   `json:"pinned,omitempty"`
 	PinWhy  string `json:"pin_why,omitempty"`
+	// Gone is what a summary of the time away is about.
+	Gone *Gone `json:"gone,omitempty"`
 	// Person is whose private conversation a card is in, Copy that the person is
 	// asked elsewhere too, Level how loudly it was told (see Told).
 	Person string `json:"person,omitempty"`

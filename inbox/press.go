@@ -64,6 +64,13 @@ func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known boo
 	if !it.hangsAt(e.Place, e.Press.Message) {
 		return Outcome{Code: "other_place", Item: it}, nil
 	}
+	if it.Kind == Away {
+		m, err := MailOver(t.tx, k)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return pressAway(m, it, b, actor, known)
+	}
 	r, err := k.ReaderOf(t.tx)
 	if err != nil {
 		return Outcome{}, err

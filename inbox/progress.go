@@ -244,6 +244,9 @@ func (m *Mail) reroute(d *Delivery, ingress, turn string) error {
 	case Queue:
 		d.Expires = m.r.Steady() + queueLife
 	}
+	if err := wantFiles(m, d); err != nil {
+		return err
+	}
 	return firstErr(m.saveDelivery(d), m.owe(d), m.showState(d), m.moveUp(d))
 }
 

@@ -106,6 +106,15 @@ func Samples() []Sample {
 		zh.Lang = "zh"
 		out = append(out, Sample{s.name, Status(s.b, true)}, Sample{s.name + "-zh", Status(zh, true)})
 	}
+	for _, lang := range []string{"en", "zh"} {
+		name := map[string]string{"en": "away", "zh": "away-zh"}[lang]
+		out = append(out, Sample{name, Away(AwayCopy{Lang: lang, From: at - 600*minute, To: at, Now: at, Zone: time.UTC, Gates: []string{"G-7"}, More: 1,
+			Messages: []MissedMessage{
+				{From: "Ana", Goal: "Homepage release", Agent: "builder", At: at - 300*minute, Text: "Is the new page up?", State: "missed"},
+				{From: "Wei", Goal: "Homepage release", Agent: "builder", At: at - 200*minute, Text: "The prices are wrong.", Files: 1, State: "given"},
+				{From: "Wei", At: at - 100*minute, Text: "stop site", State: "command"},
+			}, Actions: []Action{{ID: "x1", Step: "admit", Option: "1"}}})})
+	}
 	return out
 }
 
