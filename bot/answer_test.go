@@ -127,7 +127,7 @@ func TestFactsGuessNothing(t *testing.T) {
 		e := chat.Event{Kind: chat.MessageSent, ID: "e", Private: true, At: l.now, Place: chat.Place{Connection: "work", Conversation: dm},
 			Sender: chat.User{Tenant: "T1", ID: bob, Kind: chat.Human}, Message: &chat.Message{ID: "m", Text: "hello"}}
 		actor, known := inbox.ActorOf(r, chat.Slack, e)
-		f, err := factsOf(r, e, actor, known)
+		f, err := factsOf(r, e, actor, known, "")
 		if err != nil || f.Current != nil || len(f.Reach) != 3 || f.Reach[0].Goal != "blog" || f.Tenant != "T1" {
 			t.Errorf("facts %+v, %v", f, err)
 		}

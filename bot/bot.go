@@ -233,7 +233,12 @@ func (b *Bot) connect() error {
 			outbox:  &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, attend: at, log: log, lineup: newLineup(a.Caps()), signs: newSigns(a, log)},
 			fetcher: &fetcher{k: k, name: name, adapter: a, home: b.opt.Home.Dir, now: time.Now, log: log},
 		})
+		c := b.engine.conns[len(b.engine.conns)-1]
+		if h, ok := a.(chat.Homed); ok {
+			c.sink.tenant = h.Tenant
+		}
 		if p != chat.Console {
+			c.sink.heard = &overheard{}
 			b.engine.conns[len(b.engine.conns)-1].outbox.scan = scan
 		}
 	}

@@ -135,7 +135,7 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 			err := e.k.Store().Update(ctx, func(tx store.Tx) error {
 				return errors.Join(inbox.Over(tx).Expire(e.k), inbox.ExpirePlans(inbox.Over(tx), e.k))
 			})
-			if err = errors.Join(err, sweep(ctx, e.k), e.remind(ctx), unkeep(ctx, e)); err != nil && ctx.Err() == nil {
+			if err = errors.Join(err, sweep(ctx, e.k), e.remind(ctx), unkeep(ctx, e), judge(ctx, e)); err != nil && ctx.Err() == nil {
 				e.log.Warn("expiry", "err", err)
 			}
 		case <-boards.C:

@@ -28,14 +28,16 @@ type facts struct {
 	e     chat.Event
 	actor kernel.Actor
 	known bool
-	goals []string // whose sessions and gates matter
+	// tenantOf is the connection's own, as its platform says; "" is not known.
+	tenantOf string
+	goals    []string // whose sessions and gates matter
 	// steered counts the goals the sender could mean, paused ones too.
 	steered int
 	result  routing.Facts
 }
 
-func factsOf(r *kernel.Reader, e chat.Event, actor kernel.Actor, known bool) (routing.Facts, error) {
-	f := &facts{r: r, e: e, actor: actor, known: known, result: routing.Facts{Now: r.Now(), History: e.History}}
+func factsOf(r *kernel.Reader, e chat.Event, actor kernel.Actor, known bool, tenant string) (routing.Facts, error) {
+	f := &facts{tenantOf: tenant, r: r, e: e, actor: actor, known: known, result: routing.Facts{Now: r.Now(), History: e.History}}
 	if known {
 		f.sender()
 	}
@@ -78,10 +80,13 @@ func (f *facts) sender() {
 	f.result.Sender = s
 }
 
-// tenant is the one the connection belongs to, as the owner's confirmed accounts
-// on it say. With none, or with two, nobody knows, and the event's kind of sender
-// decides alone.
+// tenant is the one the connection belongs to, as its platform says, or else as
+// the owner's confirmed accounts on it do. With none, or with two, nobody knows,
+// and the event's kind of sender decides alone.
 func (f *facts) tenant() {
+	if f.result.Tenant = f.tenantOf; f.tenantOf != "" {
+		return
+	}
 	found := map[string]bool{}
 	for _, p := range f.r.PrincipalsOf("owner") {
 		if p.Connection == f.e.Place.Connection && p.Status == kernel.Linked {

@@ -54,5 +54,5 @@ func (b *Bot) info() client.Info {
 
 func connectionInfo(c *connection) client.Connection {
 	h := c.adapter.Health()
-	return client.Connection{Name: c.name, Platform: string(c.platform), State: string(h.State), Detail: strings.TrimPrefix(strings.TrimSpace(h.Detail+" "+h.Fix)+missing(c.outbox), "; "), Since: h.Since}
+	return client.Connection{Name: c.name, Platform: string(c.platform), State: string(h.State), Detail: strings.TrimPrefix(strings.TrimSpace(h.Detail)+missing(c.outbox), "; "), Fix: h.Fix, Since: h.Since}
 }

@@ -25,8 +25,10 @@ type renewed struct {
 	log   *slog.Logger
 	every time.Duration
 
-	now  atomic.Pointer[chat.Adapter]
-	used string // the credentials of now; Run's alone
+	now atomic.Pointer[chat.Adapter]
+	// contested is set once somebody else was heard to speak as this app.
+	contested atomic.Pointer[contested]
+	used      string // the credentials of now; Run's alone
 }
 
 // newRenewed makes the first adapter.
@@ -137,8 +139,24 @@ func (r *renewed) Notice(ctx context.Context, e chat.Event, text string) error {
 // Caps implements chat.Adapter.
 func (r *renewed) Caps() chat.Caps { return r.adapter().Caps() }
 
-// Health implements chat.Adapter.
-func (r *renewed) Health() chat.Health { return r.adapter().Health() }
+// Health implements chat.Adapter. Where somebody else was heard to speak as this
+// app, that is its state until there are other credentials, or another start.
+func (r *renewed) Health() chat.Health {
+	a := r.adapter()
+	h := a.Health()
+	if c := r.contested.Load(); c != nil && c.of == a {
+		h.State, h.Detail, h.Fix, h.Since = chat.Contested, contestedDetail, contestedFix, c.since
+	}
+	return h
+}
+
+// Tenant implements chat.Homed.
+func (r *renewed) Tenant() string {
+	if h, ok := r.adapter().(chat.Homed); ok {
+		return h.Tenant()
+	}
+	return ""
+}
 
 // Fetch implements chat.Fetcher; Caps.Files says whether it can.
 func (r *renewed) Fetch(ctx context.Context, ref chat.Ref, at chat.Attachment, most int64, w io.Writer) error {
@@ -182,5 +200,6 @@ var (
 	_ chat.Marker  = (*renewed)(nil)
 	_ chat.Fetcher = (*renewed)(nil)
 	_ chat.Pinner  = (*renewed)(nil)
+	_ chat.Homed   = (*renewed)(nil)
 	_ http.Handler = (*renewed)(nil)
 )

@@ -31,6 +31,10 @@ type sink struct {
 	local func(chat.User) (kernel.Actor, bool)
 	// zone is that of people who have not said theirs.
 	zone *time.Location
+	// tenant is the connection's own; nil where there is none.
+	tenant func() string
+	// heard takes what was said in our own name; nil where nobody else can.
+	heard *overheard
 	// state is how the daemon is, for /status.
 	state botState
 }
@@ -86,7 +90,7 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 	if err := s.writable(tx, r, e, known); err != nil {
 		return chat.Answer{}, err
 	}
-	f, err := factsOf(r, e, actor, known)
+	f, err := factsOf(r, e, actor, known, homeOf(s))
 	if err != nil {
 		return chat.Answer{}, err
 	}
@@ -112,6 +116,9 @@ func (s *sink) handle(tx store.Tx, e chat.Event) (chat.Answer, error) {
 		if err := in.Count(verdict); err != nil {
 			return chat.Answer{}, err
 		}
+		if v.Reason == routing.ReasonSelf {
+			s.heard.self(e, r.Now())
+		}
 		if v.Reason == routing.ReasonSelf || v.Reason == routing.ReasonMalformed {
 			return answer, nil // own messages never become rows
 		}
@@ -134,6 +141,14 @@ func (s *sink) starts(tx store.Tx, e chat.Event, v routing.Verdict, before strin
 		err = inbox.Over(tx).Count("pushed_after_fetched")
 	}
 	return again, err
+}
+
+// homeOf is the connection's own tenant, "" while it is not known.
+func homeOf(s *sink) string {
+	if s.tenant == nil {
+		return ""
+	}
+	return s.tenant()
 }
 
 func (s *sink) actor(r *kernel.Reader, e chat.Event) (kernel.Actor, bool) {

@@ -154,3 +154,23 @@ func once(k *kernel.Kernel, tx store.Tx, cmd kernel.Command, opt kernel.Options,
 	rec.ID = "i" + short("receipt", opt.Key)[:16]
 	return rec, m.t.put(receiptRow{At: m.now, Asked: asked, Receipt: rec}, tblReceipt, opt.Key)
 }
+
+// Unresolved says whether a connection has a message on its way into a
+// conversation of which nobody knows yet whether it is outside.
+func Unresolved(tx store.ReadTx, connection, conversation string) (bool, error) {
+	var ids []string
+	err := tx.Scan(store.Under(waitMost, tblDue, connection), func(k, _ []byte) bool {
+		ids = append(ids, store.LastPart(k))
+		return true
+	})
+	for _, id := range ids {
+		if err != nil {
+			return false, err
+		}
+		var it *Item
+		if it, err = Load(tx, id); it != nil && it.Message == "" && (it.State == Sending || it.State == Lost) && it.Place.Conversation == conversation {
+			return true, nil
+		}
+	}
+	return false, err
+}

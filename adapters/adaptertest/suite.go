@@ -28,6 +28,9 @@ func message(t *testing.T, b *bench) {
 	if e.ID == "" || e.Message.ID == "" || e.At == 0 {
 		t.Errorf("an id or the time is missing: %+v %+v", e, e.Message)
 	}
+	if h, ok := b.Adapter.(chat.Homed); ok && h.Tenant() != b.Ann.Tenant {
+		t.Errorf("the connection's own tenant is %q, that of its members %q", h.Tenant(), b.Ann.Tenant)
+	}
 	b.eventually("the acknowledgement", a.Acked)
 }
 

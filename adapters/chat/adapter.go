@@ -75,6 +75,13 @@ type Adapter interface {
 	Health() Health
 }
 
+// Homed is an adapter that knows which tenant its connection belongs to.
+type Homed interface {
+	// Tenant is the tenant that members' User.Tenant has on this connection, as
+	// the platform told when it greeted us; empty while nobody knows.
+	Tenant() string
+}
+
 // Sign is a small mark of ours on somebody's message that says how far it is.
 type Sign string
 

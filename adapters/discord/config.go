@@ -189,4 +189,5 @@ var (
 	_ chat.Adapter = (*Adapter)(nil)
 	_ chat.Marker  = (*Adapter)(nil)
 	_ chat.Fetcher = (*Adapter)(nil)
+	_ chat.Homed   = (*Adapter)(nil)
 )

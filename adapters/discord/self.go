@@ -53,3 +53,11 @@ func (s *self) forget() {
 	defer s.mu.Unlock()
 	s.id = identity{}
 }
+
+// Tenant implements chat.Homed: people of any server are of one tenant, the app's
+// own, for Discord's user ids are the same everywhere.
+func (a *Adapter) Tenant() string {
+	a.self.mu.Lock()
+	defer a.self.mu.Unlock()
+	return a.self.id.app
+}

@@ -40,11 +40,11 @@ func (a *Adapter) Send(ctx context.Context, out chat.Outgoing) (chat.Ref, error)
 	if err != nil {
 		return ref, err
 	}
-	id, err := a.post(ctx, ref.Place, out, content)
+	id, err := post(ctx, a, ref.Place, out, content)
 	if err != nil && out.Card != nil && chat.KindOf(err) == chat.Invalid {
 		a.counts.Add("card:refused")
 		a.cfg.Logger.Warn("Discord refused a card; its text is sent instead", "error", err)
-		id, err = a.post(ctx, ref.Place, out, textBody(cutText(fallback(out))))
+		id, err = post(ctx, a, ref.Place, out, textBody(cutText(fallback(out))))
 	}
 	if err != nil {
 		return ref, err
@@ -56,7 +56,7 @@ func (a *Adapter) Send(ctx context.Context, out chat.Outgoing) (chat.Ref, error)
 
 // post creates a message. The nonce makes a repeat within some minutes return
 // the message that is there already (docs, "Create Message", enforce_nonce).
-func (a *Adapter) post(ctx context.Context, place chat.Place, out chat.Outgoing, content body) (string, error) {
+func post(ctx context.Context, a *Adapter, place chat.Place, out chat.Outgoing, content body) (string, error) {
 	target, err := targetOf(place)
 	if err != nil {
 		return "", err

@@ -211,3 +211,8 @@ func (p *pressing) wait(ctx context.Context, message string) {
 	case <-ctx.Done():
 	}
 }
+
+// Tenant implements chat.Homed: the tenant that the platform's events name as the
+// app's own. Nothing that Lark says when a connection opens names it, so it is
+// empty until the first event.
+func (a *Adapter) Tenant() string { return a.chats.ownTenant() }

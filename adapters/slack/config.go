@@ -214,4 +214,5 @@ var (
 	_ chat.Adapter = (*Adapter)(nil)
 	_ chat.Marker  = (*Adapter)(nil)
 	_ chat.Fetcher = (*Adapter)(nil)
+	_ chat.Homed   = (*Adapter)(nil)
 )

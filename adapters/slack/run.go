@@ -108,6 +108,17 @@ func (a *Adapter) identify(ctx context.Context) (identity, error) {
 	return id, err
 }
 
+// Tenant implements chat.Homed: the workspace that auth.test names. An
+// organisation's members come from several workspaces, so there it is not known.
+func (a *Adapter) Tenant() string {
+	a.idMu.Lock()
+	defer a.idMu.Unlock()
+	if a.id.enterprise != "" {
+		return ""
+	}
+	return a.id.team
+}
+
 // whoAmI asks Slack.
 func whoAmI(ctx context.Context, a *Adapter) (identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Timing.Call)

@@ -65,6 +65,7 @@ type Connection struct {
 	Platform string `json:"platform"`
 	State    string `json:"state"`
 	Detail   string `json:"detail,omitempty"`
+	Fix      string `json:"fix,omitempty"`
 	Since    int64  `json:"since,omitempty"` // UTC ms
 }
 

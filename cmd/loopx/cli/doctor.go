@@ -209,7 +209,7 @@ func (a *app) daemonChecks(home client.Home) (out []check, running bool) {
 		case chat.Failed, chat.Contested:
 			state = stateBad
 		}
-		out = append(out, check{"connection", state, show(strings.TrimSpace(c.Name+" ("+c.Platform+"): "+c.State+" "+c.Detail), 200), ""})
+		out = append(out, check{"connection", state, show(strings.TrimSpace(c.Name+" ("+c.Platform+"): "+c.State+" "+c.Detail), 240), show(c.Fix, 300)})
 	}
 	return out, true
 }
