@@ -17,7 +17,7 @@ import (
 const (
 	tblMark    = "im" // connection, event or message -> Mark
 	tblItem    = "it" // item -> Item
-	tblDue     = "iq" // connection, due time, item
+	tblDue     = "iq" // connection, conversation, due time, order, item
 	tblAction  = "ib" // opaque action id -> Button
 	tblSubject = "is" // goal, gate, item
 	tblCursor  = "ip" // journal position of the projector

@@ -10,22 +10,11 @@ import (
 // Next lists items of a connection that are due, oldest first, and when the
 // next one after them is due (0 for none). It reads only.
 func Next(tx store.ReadTx, connection string, now int64, limit int) (due []*Item, next int64, err error) {
-	var ids []string
-	err = tx.Scan(store.Under(limit+1, tblDue, connection), func(k, _ []byte) bool {
-		ids = append(ids, store.LastPart(k))
-		return true
-	})
+	list, err := Owed(tx, connection, limit+1)
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, id := range ids {
-		it, err := Load(tx, id)
-		if err != nil {
-			return nil, 0, err
-		}
-		if it == nil {
-			continue
-		}
+	for _, it := range list {
 		if it.Due > now || len(due) == limit {
 			return due, it.Due, nil
 		}

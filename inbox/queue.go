@@ -1,6 +1,8 @@
 package inbox
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,10 +11,66 @@ import (
 	"loopx/kernel/store"
 )
 
-// Owed lists what a connection owes, whether it is due now or later, in the
-// order of its due times and at most limit of it. It reads only.
+// conversationMost bounds the conversations that are looked at at once, and
+// eachLeast is how much of each is, however many there are.
+const (
+	conversationMost = 1000
+	eachLeast        = 4
+)
+
+// Owed lists what a connection owes, whether it is due now or later: about limit of
+// it, the same share of each conversation, so that one with a long queue hides none
+// of the others. In a conversation those due first come first. It reads only.
 func Owed(tx store.ReadTx, connection string, limit int) ([]*Item, error) {
-	return items(tx, store.Under(limit, tblDue, connection))
+	queues, err := conversations(tx, connection)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Item
+	for _, q := range queues {
+		q.Limit = max(limit/len(queues), eachLeast)
+		list, err := items(tx, q)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	out = slices.DeleteFunc(out, func(it *Item) bool { return it.Due == 0 })
+	slices.SortStableFunc(out, func(a, b *Item) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Seq, b.Seq)) })
+	return out, nil
+}
+
+// conversations are the ranges of the queue, one a conversation. It costs one step
+// for each, however long they are.
+func conversations(tx store.ReadTx, connection string) ([]store.Range, error) {
+	all := store.Under(1, tblDue, connection)
+	skip := len(all.From)
+	var out []store.Range
+	for len(out) < conversationMost {
+		var next *store.Range
+		err := tx.Scan(all, func(k, _ []byte) bool {
+			end := skip + bytes.IndexByte(k[skip:], 0)
+			if end < skip {
+				end = len(k) - 1 // no key of ours; its range holds nothing more
+			}
+			from := bytes.Clone(k[:end+1])
+			to := bytes.Clone(from)
+			to[end]++ // NUL ends a part, and no part holds it
+			next = &store.Range{From: from, To: to}
+			return false
+		})
+		if err != nil || next == nil {
+			return out, err
+		}
+		out = append(out, *next)
+		all.From = next.To
+	}
+	return out, nil
+}
+
+// dueKey is an item's place in the queue.
+func dueKey(it *Item, due int64) []byte {
+	return store.Key(tblDue, it.Place.Connection, it.Place.Conversation, store.I64(due), store.U64(it.Seq), it.ID)
 }
 
 // DeadItems lists, oldest first and at most limit of them, the messages that
@@ -117,12 +175,12 @@ func index(t *Tx, it *Item, due int64) error {
 		return err
 	}
 	if it.Due != 0 && it.Due != due {
-		if err := t.tx.Delete(store.Key(tblDue, it.Place.Connection, store.I64(it.Due), it.ID)); err != nil {
+		if err := t.tx.Delete(dueKey(it, it.Due)); err != nil {
 			return err
 		}
 	}
 	if due != 0 && it.Due != due {
-		return t.tx.Put(store.Key(tblDue, it.Place.Connection, store.I64(due), it.ID), nil)
+		return t.tx.Put(dueKey(it, due), nil)
 	}
 	return nil
 }
