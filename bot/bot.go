@@ -92,10 +92,7 @@ func (b *Bot) Start(ctx context.Context) (err error) {
 			err = errors.Join(err, b.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	if err := b.checkUnclean(ctx); err != nil {
-		return err
-	}
-	if b.held, err = api.Hold(ctx, api.HoldOptions{Home: b.opt.Home, Command: "loopx-bot", Clock: b.opt.Clock, Wall: b.opt.Wall, Logger: b.opt.Logger}); err != nil {
+	if b.held, err = api.Hold(ctx, api.HoldOptions{Home: b.opt.Home, Command: "loopx-bot", Check: b.checkUnclean, Clock: b.opt.Clock, Wall: b.opt.Wall, Logger: b.opt.Logger}); err != nil {
 		return err
 	}
 	if err := b.markRunning(); err != nil {

@@ -22,6 +22,9 @@ type HoldOptions struct {
 	// Timeout bounds the wait for commands that have the folder right now and
 	// for a daemon that is stopping. 0 is five seconds.
 	Timeout time.Duration
+	// Check runs once the folder is ours and before its file is opened; its error
+	// ends the start. Nil checks nothing.
+	Check func(ctx context.Context) error
 	// Clock and Wall (UTC ms) replace the machine's clocks, for whoever must see
 	// what a step of them does. Nil is the machine's.
 	Clock kernel.Clock
@@ -60,7 +63,13 @@ func Hold(ctx context.Context, o HoldOptions) (*Held, error) {
 	if h.lock, err = takeLock(ctx, o, h.Holder); err != nil {
 		return nil, err
 	}
-	if err := h.open(ctx, o); err != nil {
+	if o.Check != nil {
+		err = o.Check(ctx)
+	}
+	if err == nil {
+		err = h.open(ctx, o)
+	}
+	if err != nil {
 		return nil, kernel.AsError(errors.Join(err, h.Close()))
 	}
 	return h, nil
