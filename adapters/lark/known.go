@@ -198,18 +198,24 @@ func (p *pressing) begin(message string) (end func()) {
 	})
 }
 
-// wait returns when no press of the card is open, or with ctx.
-func (p *pressing) wait(ctx context.Context, message string) {
+// wait returns true when no press of the card is open, and false when there still
+// is one at the end of ctx or after most.
+func (p *pressing) wait(ctx context.Context, message string, most time.Duration) bool {
 	p.mu.Lock()
 	h := p.m[message]
 	p.mu.Unlock()
 	if h == nil {
-		return
+		return true
 	}
+	late := time.NewTimer(most)
+	defer late.Stop()
 	select {
 	case <-h.done:
+		return true
+	case <-late.C:
 	case <-ctx.Done():
 	}
+	return false
 }
 
 // Tenant implements chat.Homed: the tenant that the platform's events name as the

@@ -184,7 +184,10 @@ func (a *Adapter) replyIn(ctx context.Context, thread, uuid string, d draft) (ma
 // are patched, texts are edited; the other call would change nothing and say so
 // to nobody (B19).
 func (a *Adapter) Update(ctx context.Context, ref chat.Ref, out chat.Outgoing) error {
-	a.busy.wait(ctx, ref.Message)
+	if !a.busy.wait(ctx, ref.Message, a.cfg.Timing.Accept+a.cfg.Timing.Settle) {
+		// It is pressed again and again: whoever is next must not wait for that.
+		return &chat.Error{Kind: chat.Temporary, Code: "card_is_pressed"}
+	}
 	rec, known := a.sent.message(ref.Message)
 	var err error
 	if known && rec.typ == typePost {
