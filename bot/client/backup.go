@@ -9,6 +9,9 @@ import (
 // PathBackup streams a consistent copy of the state file.
 const PathBackup = "/v1/backup"
 
+// copyStep is how much of a copy is read and written at once.
+const copyStep = 1 << 20
+
 // Backup writes a copy of the daemon's state, which can be opened as a state
 // file, to w. The copy is whole only when the error is nil; an error of w comes
 // back as it is.
@@ -33,7 +36,7 @@ func (c *Client) Backup(ctx context.Context, w io.Writer) error {
 		return badAnswer() // without chunks a cut copy would look whole
 	}
 	to := &keeper{w: w}
-	switch _, err := io.Copy(to, &chunks{r: a.r}); {
+	switch _, err := io.CopyBuffer(to, &chunks{r: a.r}, make([]byte, copyStep)); {
 	case to.err != nil:
 		return to.err
 	case ctx.Err() != nil:

@@ -117,7 +117,12 @@ func (a *app) backup(out string, force bool) (*copyInfo, error) {
 		if err := part.Truncate(0); err != nil {
 			return fileError(path, err)
 		}
-		return svc.(backer).Backup(ctx, &placed{f: part, path: path})
+		to := &placed{f: part, path: path}
+		err := svc.(backer).Backup(ctx, to)
+		if lost := to.settle(); err == nil {
+			err = lost
+		}
+		return err
 	})
 	if ctx.Err() != nil {
 		return nil, kernel.Errorf(kernel.Unavailable, "interrupted", "the command was interrupted")
@@ -140,20 +145,42 @@ func (a *app) backup(out string, force bool) (*copyInfo, error) {
 	return info, nil
 }
 
-// placed tells the errors of the file that is written from those of the state.
+// placed tells the errors of the file that is written from those of the state, and
+// lets the disk write while the next part is copied: one sync of a large file at
+// the end would take as long as the copy.
 type placed struct {
-	f    *os.File
-	path string
+	f       *os.File
+	path    string
+	written int64      // since the last sync began
+	syncing chan error // its outcome; nil: none runs
 }
+
+// syncStep is how much is written before a sync begins.
+const syncStep = 64 << 20
 
 // Write implements io.Writer.
 func (p *placed) Write(b []byte) (int, error) {
 	failpoint.Hit(failpoint.BackupWriting)
 	n, err := p.f.Write(b)
+	if p.written += int64(n); err == nil && p.written >= syncStep {
+		err = p.settle()
+		p.syncing, p.written = make(chan error, 1), 0
+		go func(done chan error) { done <- p.f.Sync() }(p.syncing)
+	}
 	if err != nil {
 		err = fileError(p.path, err)
 	}
 	return n, err
+}
+
+// settle waits for a sync that runs.
+func (p *placed) settle() error {
+	if p.syncing == nil {
+		return nil
+	}
+	err := <-p.syncing
+	p.syncing = nil
+	return fileError(p.path, err)
 }
 
 // placeOf checks where a copy should go: a new file, not in the state folder,

@@ -225,6 +225,15 @@ type ctxWriter struct {
 	err error
 }
 
+// copyStep is how much of a copy is read and written at once.
+const copyStep = 1 << 20
+
+// ReadFrom implements io.ReaderFrom, so that bbolt copies in large steps.
+func (c *ctxWriter) ReadFrom(r io.Reader) (n int64, err error) {
+	return io.CopyBuffer(struct{ io.Writer }{c}, r, make([]byte, copyStep))
+}
+
+// Write implements io.Writer.
 func (c *ctxWriter) Write(b []byte) (n int, err error) {
 	if c.err = c.ctx.Err(); c.err == nil {
 		n, c.err = c.w.Write(b)
