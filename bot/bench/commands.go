@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"loopx/bot/client"
@@ -74,30 +73,6 @@ func (b *bench) fill(name string, n int) (client.Home, error) {
 	default:
 	}
 	return home, os.WriteFile(home.Config(), []byte("[page]\noff = true\n"), 0o600)
-}
-
-// serve starts the daemon on a folder and waits until it answers.
-func (b *bench) serve(home client.Home, env ...string) (stop func(), err error) {
-	cmd := exec.Command(b.bot, "--home", home.Dir, "--sim", "--no-open")
-	cmd.Env = append(environ(home), env...)
-	log, err := os.Create(filepath.Join(home.Dir, "bench.log"))
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	stop = func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait(); _ = log.Close() }
-	c := client.New(home)
-	for range 500 {
-		if _, err := c.Info(b.ctx); err == nil {
-			return stop, nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	stop()
-	return nil, fmt.Errorf("the daemon does not answer; see %s", log.Name())
 }
 
 // environ is a clean environment: no markers of a host, no other workspace.

@@ -58,9 +58,9 @@ func run(quick bool, only, write string) error {
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{ctx: context.Background(), dir: dir, n: 300, span: 5 * time.Second}
-	todos, records := 100_000, 1_000_000
+	todos, records, messages := 100_000, 1_000_000, 10_000
 	if quick {
-		b.n, b.span, todos, records = 20, 500*time.Millisecond, 5_000, 20_000
+		b.n, b.span, todos, records, messages = 20, 500*time.Millisecond, 5_000, 20_000, 500
 	}
 	for _, step := range []struct {
 		name string
@@ -70,7 +70,7 @@ func run(quick bool, only, write string) error {
 		{"floors", b.floors},
 		{"commands", func() error { return b.commands(todos) }},
 		{"ticks", b.ticks},
-		{"chat", b.chat},
+		{"chat", func() error { return b.chat(messages) }},
 		{"growth", func() error { return b.growth(todos, records) }},
 	} {
 		if only != "" && step.name != only && step.name != "build" && step.name != "floors" {
