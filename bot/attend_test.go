@@ -27,7 +27,11 @@ type night struct {
 	home *scripted
 }
 
-func inNight(t *testing.T, fn func(*night)) {
+func inNight(t *testing.T, fn func(*night)) { t.Helper(); inNightAt(t, 60, fn) }
+
+// inNightAt is inNight on platforms that take so many writes a minute.
+func inNightAt(t *testing.T, perMinute int, fn func(*night)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		st := storetest.NewModel(func() int64 { return time.Now().UnixMilli() })
 		defer st.Close()
@@ -36,7 +40,7 @@ func inNight(t *testing.T, fn func(*night)) {
 			t.Fatal(err)
 		}
 		log := slog.New(slog.DiscardHandler)
-		o := &night{t: t, k: k, work: &scripted{caps: chat.Caps{Edit: true, Find: true, MaxWrite: 60}, stored: map[string]string{}}, home: &scripted{caps: chat.Caps{Edit: true, Find: true, MaxWrite: 60}, stored: map[string]string{}}}
+		o := &night{t: t, k: k, work: &scripted{caps: chat.Caps{Edit: true, Find: true, MaxWrite: perMinute}, stored: map[string]string{}}, home: &scripted{caps: chat.Caps{Edit: true, Find: true, MaxWrite: perMinute}, stored: map[string]string{}}}
 		at := &attend{k: k, zone: time.UTC}
 		o.e = &engine{k: k, log: log, now: time.Now, attend: at}
 		for name, a := range map[string]*scripted{"work": o.work, "home": o.home} {

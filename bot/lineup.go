@@ -13,7 +13,7 @@ import (
 // Bounds of what is planned at once.
 const (
 	queueMost = 1000 // items looked at; what lies behind waits its turn
-	batchMost = 32
+	batchMost = 8    // then the queue is looked at again: somebody may have pressed
 	// A message that keeps failing holds those behind it in its conversation for
 	// this many tries; then order gives way.
 	holdTries = 4
@@ -58,9 +58,12 @@ func (b bucket) until(want float64, perMinute int) time.Duration {
 	return time.Duration(max(0, (want-b.left)/float64(perMinute)*float64(time.Minute)))
 }
 
-// class orders by importance: a question, a decision and an answer before how
-// far something is, and that before how everything is.
+// class orders by importance: what a finger waits for, then a question, a
+// decision and an answer, then how far something is, and last how everything is.
 func class(it *inbox.Item) int {
+	if it.Pressed {
+		return -1
+	}
 	switch it.Kind {
 	case inbox.Progress, inbox.Line:
 		return 1
@@ -161,13 +164,16 @@ func (l *lineup) next(queue []*inbox.Item, wall int64, now time.Time) (batch []*
 			b = l.places[it.Place.Conversation].filled(now, l.perMinute)
 		}
 		want := 1.0
-		if class(it) > 0 {
-			want = max(float64(l.perMinute)/24, 1) // half of it is kept for what matters
+		switch class(it) {
+		case 0:
+			want = 2 // the last one is kept for whoever presses a button next
+		case 1:
+			want = max(float64(l.perMinute)/24, 2) // half of it is kept for what matters
 		}
 		wait := max(b.until(want, l.perMinute), scope.until(want, l.perMinute*scopeTimes))
 		if wait > 0 {
 			later(wait)
-			if first && class(it) == 0 {
+			if first && class(it) <= 0 {
 				held[it.Place] = true
 			}
 			continue

@@ -37,6 +37,14 @@ type scripted struct {
 	texts  map[string][]string // what was taken, by conversation
 	since  int64               // of state
 	noEdit error               // what every edit is answered with
+	wrote  []write             // every call, in order
+}
+
+// write is one call that reached the platform.
+type write struct {
+	key  string
+	edit bool
+	at   time.Time
 }
 
 // said is what was taken, by conversation, in order.
@@ -89,6 +97,7 @@ func (s *scripted) Send(_ context.Context, out chat.Outgoing) (chat.Ref, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sends = append(s.sends, time.Now())
+	s.wrote = append(s.wrote, write{key: out.Key, at: time.Now()})
 	err := s.next()
 	if s.refuse != "" && out.Text == s.refuse {
 		err = &chat.Error{Kind: chat.Temporary}
@@ -108,6 +117,7 @@ func (s *scripted) Update(_ context.Context, ref chat.Ref, out chat.Outgoing) er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.edits++
+	s.wrote = append(s.wrote, write{key: out.Key, edit: true, at: time.Now()})
 	err := s.next()
 	if s.noEdit != nil {
 		err = s.noEdit

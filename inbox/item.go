@@ -88,6 +88,9 @@ type Item struct {
 	Old      []string `json:"old,omitempty"`
 	Again    int      `json:"again,omitempty"`
 	Replaced int64    `json:"replaced,omitempty"`
+	// Pressed says that somebody waits for it with a finger on a button: it goes
+	// before everything else.
+	Pressed bool `json:"pressed,omitempty"`
 	// First is when the first write was started, where a lookup begins. UTC ms.
 	First   int64  `json:"first,omitempty"`
 	Tries   int    `json:"tries,omitempty"`
@@ -172,6 +175,8 @@ type Confirm struct {
 type Tx struct {
 	tx  store.Tx
 	now int64
+	// pressed marks what becomes dirty as waited for.
+	pressed bool
 }
 
 // Over opens the inbox's tables in a transaction.
@@ -216,6 +221,9 @@ func (t *Tx) want(it *Item) error {
 		return t.put(it, tblItem, it.ID)
 	}
 	due := t.now
+	if t.pressed && it.Message != "" {
+		it.Pressed, due = true, 1 // at the head of the queue, however long that is
+	}
 	if it.Due != 0 && it.Tries > 0 {
 		due = it.Due // a back-off in force is not cut short by more reasons
 	}

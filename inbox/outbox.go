@@ -53,6 +53,8 @@ func (t *Tx) Wrote(id, message, drawn string, want uint64) (first bool, err erro
 	due := int64(0)
 	if it.Want > want {
 		due = t.now // it changed while it was written
+	} else {
+		it.Pressed = false
 	}
 	if err := t.save(it, due); err != nil || !first {
 		return first, err

@@ -37,6 +37,7 @@ const confirmMS = 60_000
 // consumes nothing. The caller has deduplicated the event and runs everything
 // in one transaction.
 func (t *Tx) Press(k *kernel.Kernel, e chat.Event, actor kernel.Actor, known bool) (Outcome, error) {
+	t.pressed = true
 	b, err := getRow[Button](t.tx, tblAction, e.Press.Action)
 	if err != nil {
 		return Outcome{}, err

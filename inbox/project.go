@@ -215,12 +215,15 @@ func (t *Tx) refreshGates(r *kernel.Reader, goal string, shown map[string]*kerne
 	return nil
 }
 
+// Copies are the card instances of a gate, and its lines.
+func Copies(tx store.ReadTx, goal, gate string) ([]*Item, error) {
+	return items(tx, store.Under(1000, tblSubject, goal, gate))
+}
+
 // copies are the card instances of a gate.
 func (t *Tx) copies(g *kernel.Gate) ([]*Item, error) { return copiesOf(t.tx, g) }
 
-func copiesOf(tx store.ReadTx, g *kernel.Gate) ([]*Item, error) {
-	return items(tx, store.Under(1000, tblSubject, g.Goal, g.ID))
-}
+func copiesOf(tx store.ReadTx, g *kernel.Gate) ([]*Item, error) { return Copies(tx, g.Goal, g.ID) }
 
 // show brings every copy of a gate up to date and adds missing ones while the
 // gate can be answered.
