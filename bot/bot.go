@@ -49,7 +49,7 @@ type Bot struct {
 	page    *workspace.Page
 	console *console.Console
 	hooks   *hooks
-	token   string
+	proof   *api.Proof
 	failed  chan struct{}
 
 	mu   sync.Mutex // guards stop
@@ -103,7 +103,8 @@ func (b *Bot) Start(ctx context.Context) (err error) {
 	var watching sync.WaitGroup
 	watching.Go(func() { b.watchFile(watch) })
 	b.undo("file watch", func(context.Context) error { unwatch(); watching.Wait(); return nil })
-	if b.token, err = b.opt.Home.Token(); err != nil {
+	b.proof = api.NewProof(b.opt.Home, b.held.Kernel, b.opt.Logger)
+	if _, err = b.proof.Current(ctx); err != nil {
 		return err
 	}
 	if err := b.connect(); err != nil {
@@ -119,7 +120,7 @@ func (b *Bot) Start(ctx context.Context) (err error) {
 	if b.page != nil {
 		approve = b.page.Approve
 	}
-	b.server = api.New(api.Options{ApprovePage: approve, Service: service, Wake: b.held.Store.Watch, Info: b.info, OwnerToken: b.token, Home: b.opt.Home, Logger: b.opt.Logger})
+	b.server = api.New(api.Options{ApprovePage: approve, Service: service, Wake: b.held.Store.Watch, Info: b.info, Token: b.proof.Current, Home: b.opt.Home, Logger: b.opt.Logger})
 	if err := b.server.Start(); err != nil {
 		return err
 	}
@@ -129,7 +130,9 @@ func (b *Bot) Start(ctx context.Context) (err error) {
 			return err
 		}
 		b.undo("page", b.page.Stop)
+		b.proof.Renewed(b.page.Forget)
 	}
+	b.undo("owner's proof", b.proof.Keep(b.held.Store.Watch))
 	if err := startHooks(ctx, b); err != nil {
 		return err
 	}

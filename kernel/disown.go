@@ -69,15 +69,18 @@ func (c *DisownAnswer) decide(r *reader, e *env) (*decided, error) {
 	return &decided{changed: true, result: res, events: events}, nil
 }
 
-// RenewToken notes that the owner's token was replaced by a new one.
+// RenewToken notes that the owner's token was replaced by a new one. Who holds the
+// state folder replaces it, so the daemon may note it too.
 type RenewToken struct{}
 
 // Name implements Command.
 func (*RenewToken) Name() string { return "owner.renewed" }
 
 func (c *RenewToken) decide(r *reader, e *env) (*decided, error) {
-	if err := e.owner("renewing the owner's token"); err != nil {
-		return nil, err
+	if e.by.Kind != ByBot {
+		if err := e.owner("renewing the owner's token"); err != nil {
+			return nil, err
+		}
 	}
 	out := &decided{result: map[string]any{"renew_token": false}}
 	if old := r.OwnerToken(); old == nil || !old.Renew {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -30,7 +31,11 @@ func (s *Server) do(c echo.Context) error {
 	}
 	owner := false
 	if req.OwnerToken != "" {
-		if owner = client.SameToken(req.OwnerToken, s.opt.OwnerToken); !owner {
+		mine, err := s.ownerToken(c.Request().Context())
+		if err != nil {
+			return err
+		}
+		if owner = client.SameToken(req.OwnerToken, mine); !owner {
 			return kernel.Errorf(kernel.Denied, "token_bad", "the owner token is not the one of this state folder").Try("use owner.token of the state folder")
 		}
 	}
@@ -43,6 +48,14 @@ func (s *Server) do(c echo.Context) error {
 		return err
 	}
 	return answer(c, rec)
+}
+
+// ownerToken is the proof that counts now.
+func (s *Server) ownerToken(ctx context.Context) (string, error) {
+	if s.opt.Token == nil {
+		return s.opt.OwnerToken, nil
+	}
+	return s.opt.Token(ctx)
 }
 
 // canPress says whether a chat connection is ready, so that a person can confirm

@@ -14,7 +14,11 @@ func (s *Server) page(c echo.Context) error {
 	if err := readBody(c, &req); err != nil {
 		return err
 	}
-	if req.OwnerToken == "" || !client.SameToken(req.OwnerToken, s.opt.OwnerToken) {
+	mine, err := s.ownerToken(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	if req.OwnerToken == "" || !client.SameToken(req.OwnerToken, mine) {
 		return kernel.Errorf(kernel.Denied, "owner_only", "letting a page act as the owner needs the owner's proof").Try("loopx link page CODE")
 	}
 	if s.opt.ApprovePage == nil {

@@ -39,6 +39,9 @@ type Options struct {
 	ApprovePage func(code string) error
 	// OwnerToken is the proof of the owner; empty means that nobody is.
 	OwnerToken string
+	// Token, when set, is asked for the proof instead: it may have been replaced
+	// while the daemon runs. An error means that nobody is the owner.
+	Token func(context.Context) (string, error)
 	// Home is the folder whose socket is served.
 	Home client.Home
 	// Logger is told what an operator should know. Nil discards it.

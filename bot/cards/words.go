@@ -63,7 +63,7 @@ func wordsOf(lang string) words {
 		expiredNote: "Nobody answered in time. That is neither a yes nor a no.", withdrawnNote: "The asker took it back. What it blocked stays blocked.", reason: "Reason: %s", via: "via %s",
 		votes: "Asks %s: %d of %d agree", was: "Before: %s by %s, %s; it holds no longer", parked: "parked since %s, it can still be answered",
 		pending: "%s answered %s at a terminal (%s): it waits for a press", tainted: "Asked in a turn that carries words of others", snooze: "Snooze",
-		change: "Change", notMe: "Not me", disownNote: "If this was not you: the goal stops, the question is asked again, and the owner's proof at the terminal is to be renewed.",
+		change: "Change", notMe: "Not me", disownNote: "If this was not you: the goal stops, the question is asked again, and the owner's proof at the terminal is replaced by a new one.",
 		showAll: "Show all", nextPage: "Next %d/%d", firstPage: "Back to the card", readFirst: "There is more: it can be approved on the last page",
 		forGoal: "%s for this goal", forAction: "%s this time",
 		reasonLabel: "Reason (may be left empty)", answerLabel: "Your answer", eitherLabel: "Your answer, or why not",

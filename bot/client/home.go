@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -192,23 +191,6 @@ func empty(dir string) bool {
 	defer func() { _ = f.Close() }()
 	_, err = f.Readdirnames(1)
 	return errors.Is(err, io.EOF)
-}
-
-// makeToken draws the owner token. It appears whole under its name or not at
-// all, and the first of two processes wins.
-func (h Home) makeToken() error {
-	raw := make([]byte, 32)
-	_, _ = rand.Read(raw) // never fails: crypto/rand aborts the process instead
-	f, err := os.CreateTemp(h.Dir, "owner.token.*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.WriteString(hex.EncodeToString(raw) + "\n")
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Link(f.Name(), h.TokenFile())
 }
 
 // Token reads the owner token of the folder.

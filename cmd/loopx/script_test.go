@@ -94,11 +94,8 @@ func serve(ctx context.Context, home client.Home) (*api.Held, *api.Server, error
 	if err != nil {
 		return nil, nil, err
 	}
-	token, err := home.Token()
-	if err != nil {
-		return nil, nil, errors.Join(err, held.Close())
-	}
-	srv := api.New(api.Options{Service: view.Local{K: held.Kernel}, Wake: held.Store.Watch, Home: home, OwnerToken: token})
+	proof := api.NewProof(home, held.Kernel, nil)
+	srv := api.New(api.Options{Service: view.Local{K: held.Kernel}, Wake: held.Store.Watch, Home: home, Token: proof.Current})
 	if err := srv.Start(); err != nil {
 		return nil, nil, errors.Join(err, held.Close())
 	}

@@ -155,5 +155,30 @@ func (s *access) open(ctx context.Context, readOnly bool, wait time.Duration, fn
 	if err != nil {
 		return kernel.AsError(err)
 	}
-	return fn(view.Local{K: inbox.Attach(k)})
+	if !readOnly {
+		if err := s.prove(ctx, k); err != nil {
+			return err
+		}
+	}
+	if err := fn(view.Local{K: inbox.Attach(k)}); err != nil || readOnly {
+		return err
+	}
+	// What was just disowned voids the proof at once; where that fails, the next
+	// command that shows the proof says so.
+	_, _ = s.home.RenewToken(ctx, k)
+	return nil
+}
+
+// prove has the owner's token replaced when it is to be, and refuses the old one.
+func (s *access) prove(ctx context.Context, k *kernel.Kernel) error {
+	token, err := s.home.RenewToken(ctx, k)
+	switch {
+	case s.token == "" || token == "" && err == nil:
+		return nil // nobody shows it here, or it counts
+	case err != nil:
+		return err
+	case !client.SameToken(s.token, token):
+		return kernel.Errorf(kernel.Denied, "token_renewed", "the owner token was replaced, because an answer given with the old one was disowned").Try("run the same command again, with the new owner.token of the state folder")
+	}
+	return nil
 }

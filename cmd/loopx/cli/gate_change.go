@@ -68,7 +68,7 @@ func gateDisown(a *app) *cobra.Command {
 		c.Goal = s.goal
 		return a.ownerAct(c, true, "taking back an answer in your name", "The goal stops, "+show(c.Gate, 60)+" asks again, what its answer granted is taken back.", c.Gate,
 			func(rec kernel.Receipt) string {
-				return resultOf(rec, "code") + " asks again and goal " + resultOf(rec, "stopped") + " is stopped; make a new owner token before you go on"
+				return resultOf(rec, "code") + " asks again and goal " + resultOf(rec, "stopped") + " is stopped; owner.token was replaced, so copies of the old one prove nothing"
 			})
 	})
 }
