@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"encoding/hex"
 	"slices"
 	"strings"
 )
@@ -391,6 +392,17 @@ type EvidenceArg struct {
 func (a *EvidenceArg) check() error {
 	return firstErr(oneOf("evidence_kind", or(a.Kind, "note"), "note", "check", "artifact", "link", "metric"),
 		needText("evidence", a.Summary, summaryMax, false), checkText("evidence ref", a.Ref, summaryMax, false), checkText("evidence checksum", a.Digest, 160, false))
+}
+
+// Fixed says whether what evidence points to is what was seen when it was given:
+// it names no contents, or their SHA-256 (in hex, with or without "sha256:") stands
+// beside them.
+func (e *Evidence) Fixed() bool {
+	if e.Kind != "artifact" && e.Kind != "link" {
+		return true
+	}
+	sum, err := hex.DecodeString(strings.TrimPrefix(e.Digest, "sha256:"))
+	return err == nil && len(sum) == 32
 }
 
 // evidence turns arguments into rows and their ids.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"loopx/adapters/chat"
+	"loopx/kernel"
+	"loopx/kernel/view"
 )
 
 // A golden file is what a person would see; look at it when it changes.
@@ -66,5 +68,35 @@ func TestPlainLanguage(t *testing.T) {
 		if live != (len(s.Card.Buttons) > 0) {
 			t.Errorf("%s is %s and has %d buttons", s.Name, s.Card.State, len(s.Card.Buttons))
 		}
+	}
+}
+
+// What a person would approve is fixed by a digest, or the card says that it is not.
+func TestContentsNotFixed(t *testing.T) {
+	g := view.Gate{Code: "G-7", Kind: "destructive", Language: "en", Question: "Run `./tools/drop.sh`?", Status: kernel.GateOpen}
+	says := func(what string) bool {
+		return strings.Contains(chat.PlainText(Gate(g, GateCopy{})), what)
+	}
+	file, any := "contents not fixed: a file it runs", "(00:00, contents not fixed)"
+	if !says(file) {
+		t.Error("a script without evidence counts as fixed")
+	}
+	g.Evidence = []view.Evidence{{Kind: "artifact", Ref: "tools/drop.sh", Summary: "drop.sh"}}
+	g.Evidence[0].Loose = true
+	if !says(file) || !says(any) {
+		t.Error("evidence without a digest fixes it")
+	}
+	g.Evidence[0].Loose = false
+	if says(file) || says(any) {
+		t.Error("a digest fixes nothing")
+	}
+	g.Evidence[0].Ref = "tools/other.sh"
+	if !says(file) {
+		t.Error("the digest of another file fixes it")
+	}
+	g.Evidence[0].Ref, g.Question = "tools/drop.sh", "Go on?"
+	g.Options = []view.Option{{ID: "go", Label: "Go", Consequence: "runs sh second.sh"}}
+	if !says(file) {
+		t.Error("a script in a consequence is not looked at")
 	}
 }

@@ -102,7 +102,11 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 		if i == evidenceShown {
 			break
 		}
-		ev := chat.Evidence{Text: e.Summary + " (" + at(e.Observed) + ")", Stale: e.Stale}
+		seen := at(e.Observed)
+		if e.Loose {
+			seen += ", " + w.loose
+		}
+		ev := chat.Evidence{Text: e.Summary + " (" + seen + ")", Stale: e.Stale}
 		if strings.HasPrefix(e.Ref, "https://") || strings.HasPrefix(e.Ref, "http://") {
 			ev.URL = e.Ref
 		}

@@ -1,6 +1,8 @@
 package cards
 
 import (
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,17 +33,32 @@ func doubts(g view.Gate, c GateCopy, w words) []string {
 		out = append(out, sprintf(w.lookalike, c.Lookalike))
 	}
 	if g.Kind == "permission" || g.Kind == "destructive" {
-		for word := range strings.FieldsSeq(g.Question + " " + g.Why) {
-			if script(strings.Trim(word, "\"'`();,")) {
-				out = append(out, w.unpinned)
-				break
-			}
+		if loose(g) {
+			out = append(out, w.unpinned)
 		}
 	}
 	if len(c.Pages) > 0 && c.Page < len(c.Pages) {
 		out = append(out, w.readFirst)
 	}
 	return out
+}
+
+// loose says whether the words of a gate name a file that is run, and no evidence
+// fixes what is in it.
+func loose(g view.Gate) bool {
+	said := g.Question + " " + g.Why
+	for _, o := range g.Options {
+		said += " " + o.Label + " " + o.Consequence
+	}
+	for word := range strings.FieldsSeq(said) {
+		word = strings.Trim(word, "\"'`();,:?!。，？！")
+		if script(word) && !slices.ContainsFunc(g.Evidence, func(e view.Evidence) bool {
+			return e.Kind == "artifact" && !e.Loose && path.Clean(e.Ref) == path.Clean(word)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // script says whether a word names a file that is run: what is in it when it runs

@@ -20,7 +20,7 @@ type words struct {
 	showAll, nextPage, firstPage, readFirst string
 	forGoal, forAction                      string
 	reasonLabel, answerLabel, eitherLabel   string
-	who, or, lookalike, unpinned            string
+	who, or, lookalike, unpinned, loose     string
 	byHost, byHook, advisory                string
 	waitsFor, waitsNone, asks, ended        string
 	and, list, gap                          string
@@ -50,7 +50,7 @@ func wordsOf(lang string) words {
 			blocksOnly: "阻塞唯一未完成的任务",
 			linked:     "%s关联", inBrackets: "（%s）", onPage: "页面", atTerminal: "终端",
 			owner: "所有者", approver: "审批人", standing: "同意后对整个目标有效，至 %s",
-			unpinned: "内容未固定：运行的文件之后可能改变",
+			loose: "内容未固定", unpinned: "内容未固定：运行的文件之后可能改变",
 		}
 	}
 	return words{
@@ -72,7 +72,7 @@ func wordsOf(lang string) words {
 		blocksOnly: "Blocks the only open todo",
 		linked:     "linked %s", inBrackets: " (%s)", onPage: "the page", atTerminal: "a terminal",
 		owner: "owner", approver: "approver", standing: "Approved, it stands for the whole goal until %s",
-		unpinned: "contents not fixed: a file it runs may change afterwards",
+		loose: "contents not fixed", unpinned: "contents not fixed: a file it runs may change afterwards",
 	}
 }
 

@@ -174,6 +174,9 @@ func (v *ReviewView) risks(r *kernel.Reader, g *kernel.Goal) {
 			if e.Stale {
 				risk("gate_stale_evidence", gate.Code, "%s rests on stale evidence: %s", gate.Code, e.Summary)
 			}
+			if e.Loose && gate.Protected {
+				risk("gate_loose_evidence", gate.Code, "%s rests on what may have changed since: %s", gate.Code, e.Summary)
+			}
 		}
 		if r.Now()-gate.Asked > evidenceOldMS {
 			risk("waiting_long", gate.Code, "%s waits since %d h", gate.Code, (r.Now()-gate.Asked)/3_600_000)

@@ -60,11 +60,14 @@ type Evidence struct {
 	Digest   string `json:"digest,omitempty"`
 	Observed int64  `json:"observed_at"`
 	Stale    bool   `json:"stale,omitempty"`
+	// Loose says that what it points to may have changed since: no digest of its
+	// contents stands beside it.
+	Loose bool `json:"contents_not_fixed,omitempty"`
 }
 
 // EvidenceOf shows a stored piece of evidence.
 func EvidenceOf(r *kernel.Reader, e *kernel.Evidence) Evidence {
-	return Evidence{ID: e.ID, Todo: e.Todo, Agent: e.Agent, Kind: e.Kind, Summary: e.Summary, Ref: e.Ref, Digest: e.Digest, Observed: e.Observed, Stale: e.Stale(r.Now())}
+	return Evidence{ID: e.ID, Todo: e.Todo, Agent: e.Agent, Kind: e.Kind, Summary: e.Summary, Ref: e.Ref, Digest: e.Digest, Observed: e.Observed, Stale: e.Stale(r.Now()), Loose: !e.Fixed()}
 }
 
 func evidenceList(r *kernel.Reader, goal string, ids []string) []Evidence {

@@ -150,6 +150,11 @@ func evidence(list []string) ([]kernel.EvidenceArg, error) {
 			if err := kernel.DecodeStrict([]byte(s), &e); err != nil {
 				return nil, err
 			}
+		case ok && kind == "file":
+			var err error
+			if e, err = pinned(text); err != nil {
+				return nil, err
+			}
 		case ok && slices.Contains([]string{"note", "check", "artifact", "link", "metric"}, kind):
 			e = kernel.EvidenceArg{Kind: kind, Summary: strings.TrimSpace(text)}
 		default:

@@ -37,7 +37,7 @@ func gateOpen(a *app) *cobra.Command {
 		f.StringVar(&c.OnTimeout, "on-timeout", "", "what the date means: wait (it goes on asking), park (it goes on, unasked) or expire (default with --expires)")
 		f.StringVar(&expires, "expires", "", "RFC 3339, or a duration from now")
 		f.StringVar(&c.Fallback, "fallback", "", "what goes on meanwhile, in words")
-		f.StringArrayVar(&proof, "evidence", nil, "proof for the person; may be repeated")
+		f.StringArrayVar(&proof, "evidence", nil, "proof for the person, for example check:TEXT, or file:PATH to fix what is in a file; may be repeated")
 		f.StringVar(&askOf, "ask", "", "who is asked, never wider than the goal says: "+askUsage)
 		f.StringVar(&c.Obligation, "replan-obligation-id", "", "replan that this question settles")
 		f.StringVar(&c.Scope, "scope", "", "what an approval approves, kind:granularity:key; goal-wide ones stand for 30 days")
@@ -305,7 +305,7 @@ func (p *printer) gateText(g view.Gate) string {
 	}
 	b += blocksLine(g)
 	for _, e := range g.Evidence {
-		b += "Evidence: " + show(e.Summary, 100) + " · " + p.age(e.Observed) + "\n"
+		b += "Evidence: " + show(e.Summary, 100) + " · " + p.age(e.Observed) + doubted(e) + "\n"
 	}
 	b += "Asks " + askedWho(g) + "\n" + p.votes(g)
 	if a := g.Pending; a != nil {

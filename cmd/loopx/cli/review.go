@@ -119,11 +119,7 @@ func reviewGate(p *printer, g view.Gate) string {
 	}
 	fmt.Fprintf(&b, "       blocks %s, %d of %d go on\n", blocked(g.Blocks), g.Blocks.OthersGo, g.Blocks.OpenTodos)
 	for _, e := range g.Evidence {
-		stale := ""
-		if e.Stale {
-			stale = ", stale"
-		}
-		fmt.Fprintf(&b, "       evidence: %s (%s%s)\n", show(e.Summary, 100), p.age(e.Observed), stale)
+		fmt.Fprintf(&b, "       evidence: %s (%s)%s\n", show(e.Summary, 100), p.age(e.Observed), doubted(e))
 	}
 	fmt.Fprintf(&b, "       loopx gate answer --gate-id %s --option OPTION\n", g.ID)
 	return b.String()

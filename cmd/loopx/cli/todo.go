@@ -257,11 +257,7 @@ func (a *app) showTodo(goal, id string) error {
 		add("Parked until", show(v.ResumeWhen, 100))
 		add("Note", show(v.Note, 200))
 		for _, e := range v.Evidence {
-			mark := ""
-			if e.Stale {
-				mark = " (out of date)"
-			}
-			add("Evidence", show(e.Summary, 100)+" · "+a.age(e.Observed)+mark)
+			add("Evidence", show(e.Summary, 100)+" · "+a.age(e.Observed)+doubted(e))
 		}
 		if v.Done != nil {
 			add("Done by", v.Done.By+" "+a.clock(v.Done.At))
