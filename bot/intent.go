@@ -339,7 +339,8 @@ func settingsWanted(q *request, goal string) wanted {
 
 func slotsLine(q *request, g *kernel.Goal) string {
 	n := q.r.Quota(g, "")
-	return q.say(strconv.Itoa(n.Spent)+" of "+strconv.Itoa(g.Allowed)+" slots in 24 h used", "24 小时内已用 "+strconv.Itoa(n.Spent)+" / "+strconv.Itoa(g.Allowed)+" 个配额")
+	hours := strconv.Itoa(g.WindowHours())
+	return q.say(strconv.Itoa(n.Spent)+" of "+strconv.Itoa(g.Allowed)+" slots in "+hours+" h used", hours+" 小时内已用 "+strconv.Itoa(n.Spent)+" / "+strconv.Itoa(g.Allowed)+" 个配额")
 }
 
 func quotaWanted(q *request, a routing.Args) wanted {

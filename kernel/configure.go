@@ -13,6 +13,7 @@ type ConfigureGoal struct {
 	Write      *[]string `json:"write,omitempty"`
 	NonGoals   *[]string `json:"non_goals,omitempty"`
 	Allowed    *int      `json:"allowed_slots,omitempty"` // 0 pauses, independently of a stop
+	Window     *int      `json:"window_hours,omitempty"`  // the rolling window of the allowance, 1 to 720 hours
 	Language   string    `json:"language,omitempty"`
 	Visibility string    `json:"visibility,omitempty"`
 	Handoff    string    `json:"handoff,omitempty"` // soft, strict
@@ -48,7 +49,7 @@ func (c *ConfigureGoal) decide(r *reader, e *env) (*decided, error) {
 		was, now any
 	}{
 		{"title", g.Title, n.Title}, {"objective", g.Objective, n.Objective}, {"repo", g.Repo, n.Repo}, {"write", g.Write, n.Write},
-		{"non_goals", g.NonGoals, n.NonGoals}, {"allowed_slots", g.Allowed, n.Allowed}, {"language", g.Language, n.Language},
+		{"non_goals", g.NonGoals, n.NonGoals}, {"allowed_slots", g.Allowed, n.Allowed}, {"quota_window_hours", g.WindowMS, n.WindowMS}, {"language", g.Language, n.Language},
 		{"visibility", g.Visibility, n.Visibility}, {"handoff", g.Handoff, n.Handoff}, {"ask_policy", g.Ask, n.Ask}, {"limit", g.Limit, n.Limit},
 	} {
 		if digest(f.was) != digest(f.now) {
@@ -90,7 +91,7 @@ func (c *ConfigureGoal) decide(r *reader, e *env) (*decided, error) {
 		}
 	}
 	out.changed = len(changed) > 0
-	out.result = map[string]any{"goal_id": g.ID, "changed": out.changed, "changed_fields": changed, "status": n.shown(), "allowed_slots": n.Allowed}
+	out.result = map[string]any{"goal_id": g.ID, "changed": out.changed, "changed_fields": changed, "status": n.shown(), "allowed_slots": n.Allowed, "window_hours": n.WindowHours()}
 	return out, nil
 }
 
@@ -116,6 +117,12 @@ func (c *ConfigureGoal) fields(r *reader, g, n *Goal) error {
 			slices.Sort(n.Pause)
 		}
 	}
+	if c.Window != nil {
+		if err := checkWindow(*c.Window); err != nil {
+			return err
+		}
+		n.WindowMS = int64(*c.Window) * hourMS
+	}
 	if n.Handoff != g.Handoff && r.any(under(1, tblClaimEnd, g.ID)) {
 		// A lease taken without a token would fence its own holder out.
 		return Errorf(Conflict, "claims_open", "the handoff mode changes only while nobody holds a todo").Try("loopx todo list --goal-id %s --status claimed", g.ID)
@@ -126,6 +133,16 @@ func (c *ConfigureGoal) fields(r *reader, g, n *Goal) error {
 		oneOf("language", n.Language, "en", "zh"), oneOf("visibility", n.Visibility, "private", "group", "public"), oneOf("handoff", n.Handoff, "soft", "strict"), checkLimit(n.Limit),
 	)
 }
+
+func checkWindow(hours int) error {
+	if hours < 1 || hours > windowMost {
+		return Errorf(Invalid, "bad_quota_window", "the window of an allowance is 1 to %d hours", windowMost)
+	}
+	return nil
+}
+
+// WindowHours is how long a payment counts against the allowance.
+func (g *Goal) WindowHours() int { return int(g.WindowMS / hourMS) }
 
 func set[T any](to *T, from *T) {
 	if from != nil {

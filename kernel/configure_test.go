@@ -90,3 +90,32 @@ func TestHandoffMode(t *testing.T) {
 	w.do(&kernel.ClaimTodo{Goal: "site", Agent: "a", Todo: id}, cli())
 	w.refuse("lease_required", &kernel.CompleteTodo{Goal: "site", Agent: "a", Todo: id, Evidence: note("x")}, cli())
 }
+
+// A payment counts for as long as the goal's window says, whatever it was when it
+// was made.
+func TestWindowOfTheAllowance(t *testing.T) {
+	w := newWorld(t)
+	one := 1
+	w.do(&kernel.CreateGoal{Goal: "site", Objective: "x", Agents: []string{"a"}, Allowed: &one}, cli())
+	w.todo("x", 1)
+	w.do(&kernel.OpenTurn{Goal: "site", Agent: "a", Turn: "t1", Claim: true}, cli())
+	w.do(&kernel.CommitTurn{Goal: "site", Agent: "a", Turn: "t1", Refresh: &kernel.Refresh{Outcome: kernel.Progress}}, cli())
+	w.pass(2 * hour)
+	window := func(hours int) *kernel.ConfigureGoal { return &kernel.ConfigureGoal{Goal: "site", Window: &hours} }
+	w.refuse("owner_only", window(1), cli())
+	w.refuse("bad_quota_window", window(0), owner())
+	w.refuse("bad_quota_window", window(721), owner())
+	if d := w.decide("a"); d.Rule != "R11" {
+		t.Fatalf("with a day: %s", d.Rule)
+	}
+	w.do(window(1), owner())
+	if d := w.decide("a"); d.Rule != "R12" || d.Quota.Spent != 0 {
+		t.Fatalf("with an hour: %s, %d spent", d.Rule, d.Quota.Spent)
+	}
+	w.pass(60 * hour)
+	w.do(window(720), owner())
+	if d := w.decide("a"); d.Rule != "R11" || d.Quota.Spent != 1 {
+		t.Fatalf("with a month: %s, %d spent", d.Rule, d.Quota.Spent)
+	}
+	w.replays()
+}

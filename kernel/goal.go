@@ -16,6 +16,7 @@ type CreateGoal struct {
 	Write      []string `json:"write,omitempty"`
 	NonGoals   []string `json:"non_goals,omitempty"`
 	Allowed    *int     `json:"allowed_slots,omitempty"` // default 1440 in 24 h; 0 pauses
+	Window     int      `json:"window_hours,omitempty"`  // of the allowance, 1 to 720, default 24
 	Agents     []string `json:"agents,omitempty"`
 	Handoff    string   `json:"handoff,omitempty"`    // soft (default), strict
 	Language   string   `json:"language,omitempty"`   // en (default), zh
@@ -47,9 +48,13 @@ func (c *CreateGoal) decide(r *reader, e *env) (*decided, error) {
 	if allowed < 0 || allowed > slotsMost {
 		return nil, Errorf(Invalid, "bad_allowed_slots", "allowed slots must be 0 to %d", slotsMost)
 	}
+	window := int(orInt(int64(c.Window), dayMS/hourMS))
+	if err := checkWindow(window); err != nil {
+		return nil, err
+	}
 	g := &Goal{
 		ID: c.Goal, Title: title, Objective: c.Objective, Repo: c.Repo, Write: c.Write, NonGoals: c.NonGoals,
-		Status: GoalActive, Allowed: allowed, WindowMS: dayMS,
+		Status: GoalActive, Allowed: allowed, WindowMS: int64(window) * hourMS,
 		Handoff: or(c.Handoff, "soft"), Language: or(c.Language, "en"), Visibility: or(c.Visibility, "private"), Limit: c.Limit,
 		Revision: 1, Created: e.now, Updated: e.now,
 	}

@@ -25,4 +25,7 @@ const (
 	codeMS    = 10 * minuteMS
 	slotsDay  = 1440 // default allowance in 24 h
 	slotsMost = 1_000_000
+	// windowMost is the longest window of an allowance, in hours. Payments are kept
+	// for good, so a longer window finds them.
+	windowMost = 720
 )

@@ -51,7 +51,7 @@ func planWordsOf(lang string) planWords {
 			unlink: "取消关联", unlinks: "你的这个账号不再拥有任何权限；若它是你唯一的账号，你的角色也一并结束。", takeAccount: "收回账号", accountLoses: "账号 %s 不再拥有任何权限",
 			statusCard: "一张状态卡片会置顶在此处并保持更新",
 			bind:       "绑定会话", bound: "此会话绑定到 %s（%s）", captures: "接收 %s · 进入 %s · 回复 %s", wider: "此处的人多于目标 %s 的可见范围：成员会看到它的卡片", unbind: "解除绑定", unbound: "绑定 %s 结束", rebind: "确认绑定", confirmed: "绑定 %s 重新生效",
-			create: "新建目标", objective: "目标：%s", stop: "停止目标", stops: "%s 停止，Agent 不再开始新的工作", resume: "恢复目标", resumes: "%s 恢复，Agent 继续工作", configure: "修改设置", slots: "24 小时内 %d 个配额",
+			create: "新建目标", objective: "目标：%s", stop: "停止目标", stops: "%s 停止，Agent 不再开始新的工作", resume: "恢复目标", resumes: "%s 恢复，Agent 继续工作", configure: "修改设置", slots: "配额：%d",
 			todo: "新任务", deferTodo: "推迟任务", deferred: "%s 推迟到 %s", assign: "指派任务", assigned: "%s 交给 %s",
 			invitation: "邀请", invites: "邀请你成为目标 %s 的 %s",
 		}
@@ -64,7 +64,7 @@ func planWordsOf(lang string) planWords {
 		unlink: "Unlink your account", unlinks: "This account has no rights here any more. If it is your only one, your roles end with it.", takeAccount: "Take an account away", accountLoses: "The account %s has no rights here any more",
 		statusCard: "A status card is pinned here and kept up to date",
 		bind:       "Bind this conversation", bound: "This conversation is bound to %s (%s)", captures: "captures %s · goes to %s · answers in %s", wider: "More people are here than %s is meant for: they will see its cards", unbind: "End a binding", unbound: "The binding %s ends", rebind: "Confirm a binding", confirmed: "The binding %s counts again",
-		create: "New goal", objective: "Objective: %s", stop: "Stop", stops: "%s stops; agents start nothing new", resume: "Resume", resumes: "%s goes on; agents work again", configure: "Change settings", slots: "%d slots in 24 h",
+		create: "New goal", objective: "Objective: %s", stop: "Stop", stops: "%s stops; agents start nothing new", resume: "Resume", resumes: "%s goes on; agents work again", configure: "Change settings", slots: "allowance: %d slots",
 		todo: "New todo", deferTodo: "Defer a todo", deferred: "%s waits until %s", assign: "Assign a todo", assigned: "%s goes to %s",
 		invitation: "Invitation", invites: "You are invited to be %[2]s of %[1]s",
 	}

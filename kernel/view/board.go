@@ -46,6 +46,7 @@ type Five struct {
 	Because string `json:"because,omitempty"`
 	Free    int    `json:"free_slots"`
 	Allowed int    `json:"allowed_slots"`
+	Window  int64  `json:"window_ms"`
 	// Wake is when an agent of the goal is to be woken next; 0: by an answer or by
 	// new work.
 	Wake int64 `json:"next_wake_at,omitempty"`
@@ -82,7 +83,7 @@ func (q *Board) run(r *kernel.Reader) (any, error) {
 // FiveOf derives the five lines of a goal.
 func FiveOf(r *kernel.Reader, g *kernel.Goal) Five {
 	n, quota := r.Counts(g.ID), r.Quota(g, "")
-	f := Five{ID: g.ID, Title: g.Title, Status: g.Shown(), Language: g.Language, Objective: firstLine(g.Objective), Free: max(quota.Free(), 0), Allowed: quota.Allowed}
+	f := Five{ID: g.ID, Title: g.Title, Status: g.Shown(), Language: g.Language, Objective: firstLine(g.Objective), Free: max(quota.Free(), 0), Allowed: quota.Allowed, Window: quota.Window}
 	f.next(r, g, n)
 	if gates := r.OpenGates(g.ID, 1); len(gates) > 0 {
 		f.Gate, f.More = &FiveGate{Code: gates[0].Code, Question: gates[0].Question, Asked: gates[0].Created}, max(n.GatesOpen-1, 0)
@@ -175,6 +176,9 @@ func (f *Five) Lines(lang string, now int64, zone *time.Location) []Line {
 		}
 	}
 	goes := fmt.Sprintf(say("yes, %d of %d slots left today", "是，今天还剩 %d / %d 个配额"), f.Free, f.Allowed)
+	if h := f.Window / 3_600_000; h > 0 && h != 24 {
+		goes = fmt.Sprintf(say("yes, %d of %d slots left in %d h", "是，%[3]d 小时内还剩 %[1]d / %[2]d 个配额"), f.Free, f.Allowed, h)
+	}
 	if f.Wake > now {
 		goes += say("; next wake ", "；下次唤醒 ") + Clock(f.Wake, now, zone)
 	}

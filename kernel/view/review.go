@@ -201,7 +201,7 @@ func (v *ReviewView) risks(r *kernel.Reader, g *kernel.Goal) {
 		}
 	}
 	if v.Spend.Free() <= 0 && g.Allowed > 0 {
-		risk("quota", g.ID, "no slot is left today: %d of %d are spent or reserved", v.Spend.Allowed-v.Spend.Free(), v.Spend.Allowed)
+		risk("quota", g.ID, "no slot is left %s: %d of %d are spent or reserved", WindowWords(v.Spend.Window), v.Spend.Allowed-v.Spend.Free(), v.Spend.Allowed)
 	}
 }
 

@@ -45,6 +45,7 @@ func (q *Settings) run(r *kernel.Reader) (any, error) {
 	add("write_scope", strings.Join(g.Write, ", "), "")
 	add("non_goals", strings.Join(g.NonGoals, " · "), "")
 	add("allowed_slots", strconv.Itoa(g.Allowed), "1440")
+	add("quota_window_hours", strconv.Itoa(g.WindowHours()), "24")
 	add("language", g.Language, "en")
 	add("visibility", g.Visibility, "private")
 	add("handoff", g.Handoff, "soft")

@@ -164,7 +164,7 @@ func SummaryOf(r *kernel.Reader, g *kernel.Goal) Summary {
 		}
 		s.Evidence = strings.Join(words, " · ")
 	}
-	s.Continues = fmt.Sprintf("yes, %d of %d slots left today", max(quota.Free(), 0), quota.Allowed)
+	s.Continues = fmt.Sprintf("yes, %d of %d slots left %s", max(quota.Free(), 0), quota.Allowed, WindowWords(quota.Window))
 	switch {
 	case g.Status == kernel.GoalCompleted:
 		s.Continues = "no, closed: " + firstLine(g.Outcome)
@@ -174,6 +174,14 @@ func SummaryOf(r *kernel.Reader, g *kernel.Goal) Summary {
 		s.Continues = "no, nothing is left to do"
 	}
 	return s
+}
+
+// WindowWords says for which time slots are left: a day, or the hours of a window.
+func WindowWords(ms int64) string {
+	if h := ms / 3_600_000; h != 24 {
+		return fmt.Sprintf("in %d h", h)
+	}
+	return "today"
 }
 
 func nextLine(r *kernel.Reader, g *kernel.Goal, n kernel.Counts) string {

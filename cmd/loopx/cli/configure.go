@@ -23,7 +23,7 @@ func configure(a *app, use string) *cobra.Command {
 	var execute bool
 	var title, objective, repo string
 	var write, nonGoals, policy []string
-	var allowed int
+	var allowed, window int
 	var compute float64
 	var set *pflag.FlagSet
 	c := &kernel.ConfigureGoal{}
@@ -37,8 +37,9 @@ func configure(a *app, use string) *cobra.Command {
 		f.StringVar(&repo, "repo", "", "repository it works in")
 		f.StringArrayVar(&write, "write-scope", nil, "path glob it may write (again for more; replaces all)")
 		f.StringArrayVar(&nonGoals, "non-goal", nil, "what is not wanted (again for more; replaces all)")
-		f.IntVar(&allowed, "allowed-slots", 0, "slots in 24 h; 0 pauses")
-		f.Float64Var(&compute, "quota-compute", 1, "the same as a share of 1440 slots, 0 to 1; 0 pauses")
+		f.IntVar(&allowed, "allowed-slots", 0, "slots in the window; 0 pauses")
+		f.Float64Var(&compute, "quota-compute", 1, "the same as a share of the window, at one slot a minute, 0 to 1; 0 pauses")
+		f.IntVar(&window, "quota-window-hours", 24, "how long a payment counts against the slots, 1 to 720")
 		f.StringVar(&c.Language, "language", "", "en or zh")
 		f.StringVar(&c.Visibility, "visibility", "", "private, group or public")
 		f.StringVar(&c.Handoff, "handoff", "", "soft, or strict: each write shows its lease")
@@ -82,8 +83,19 @@ func configure(a *app, use string) *cobra.Command {
 			}
 			c.Ask = &ask
 		}
+		if given("quota-window-hours") {
+			c.Window = &window
+		}
 		if given("quota-compute") {
-			n, err := slotsOf(compute)
+			hours := window
+			if !set.Changed("quota-window-hours") {
+				q, err := ask[view.QuotaView](a, &view.QuotaOf{Goal: s.goal})
+				if err != nil {
+					return err
+				}
+				hours = int(q.Window / 3_600_000)
+			}
+			n, err := slotsOf(compute, hours)
 			if err != nil {
 				return err
 			}
@@ -99,7 +111,7 @@ func configure(a *app, use string) *cobra.Command {
 			return a.settings(s.goal)
 		}
 		return a.ownerAct(c, execute, "configuring a goal", "The settings of "+show(s.goal, 64)+" change as shown.", s.goal, func(rec kernel.Receipt) string {
-			return "goal " + s.goal + ": " + resultOf(rec, "status") + ", " + resultOf(rec, "allowed_slots") + " slots in 24 h"
+			return "goal " + s.goal + ": " + resultOf(rec, "status") + ", " + resultOf(rec, "allowed_slots") + " slots in " + resultOf(rec, "window_hours") + " h"
 		})
 	})
 }

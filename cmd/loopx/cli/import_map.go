@@ -160,9 +160,14 @@ func (p *importPlan) settings(g *refGoal, row *importRow) {
 		if q.Allowed != nil && get(q.Compute, 1) > 0 {
 			allowed = *q.Allowed
 		}
-		if window > 0 && window != 24 {
-			allowed = int(math.Floor(float64(allowed) * min(24/window, 1)))
-			row.changed("its window is 24 hours here")
+		// Windows are whole hours here, 1 to 720: one that is not is brought there,
+		// with as many slots an hour as before and never more.
+		if hours := min(max(math.Round(window), 1), 720); window > 0 && hours != 24 {
+			if hours != window {
+				allowed = int(math.Floor(float64(allowed) * min(hours/window, 1)))
+				row.changed("its window is " + count(int(hours), "hour", "hours") + " here")
+			}
+			p.goal.Window = int(hours)
 		}
 		allowed = min(max(allowed, 0), 1_000_000)
 		p.goal.Allowed = &allowed

@@ -207,7 +207,7 @@ func quotaStatus(a *app) *cobra.Command {
 			return err
 		}
 		return a.out(newFields().add(raw), func() string {
-			text := fmt.Sprintf("%d of %d slots spent in 24 h, %d free", v.Spent, v.Allowed, max(v.FreeSlots, 0))
+			text := fmt.Sprintf("%d of %d slots spent in %d h, %d free", v.Spent, v.Allowed, v.Window/3_600_000, max(v.FreeSlots, 0))
 			if v.NextFree > 0 {
 				text += ", the next frees " + a.clock(v.NextFree)
 			}

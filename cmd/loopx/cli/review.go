@@ -60,7 +60,7 @@ func reviewText(p *printer, v view.ReviewView) string {
 	if v.Limit != "" {
 		rows = append(rows, []string{"Limit", strings.ReplaceAll(v.Limit, "_", " ")})
 	}
-	rows = append(rows, []string{"Spent", fmt.Sprintf("%d of %d slots today, %d reserved", v.Spend.Spent, v.Spend.Allowed, v.Spend.Reserved)})
+	rows = append(rows, []string{"Spent", fmt.Sprintf("%d of %d slots %s, %d reserved", v.Spend.Spent, v.Spend.Allowed, view.WindowWords(v.Spend.Window), v.Spend.Reserved)})
 	b.WriteString(p.wrapped(rows))
 	part := func(title string, n int, line func(i int) string) {
 		if n == 0 {

@@ -75,10 +75,10 @@ func holdTodo(a *app, goal, todo, person, note string, release bool) error {
 	})
 }
 
-// slotsOf turns the reference's share of a day into slots.
-func slotsOf(compute float64) (int, error) {
+// slotsOf turns the reference's share of a window into slots, one a minute.
+func slotsOf(compute float64, hours int) (int, error) {
 	if !(compute >= 0 && compute <= 1) {
 		return 0, kernel.Errorf(kernel.Invalid, "bad_quota_compute", "--quota-compute must be 0 to 1").Try("--quota-compute 0 pauses; --allowed-slots N sets a number")
 	}
-	return int(1440*compute + 0.5), nil
+	return int(float64(60*hours)*compute + 0.5), nil
 }
