@@ -43,6 +43,8 @@ type HostResult struct {
 	NextTodo       string        `json:"next_agent_todo,omitempty"`
 	Hash           string        `json:"result_hash,omitempty"`
 	Evidence       []EvidenceArg `json:"evidence,omitempty"`
+	// Tokens are what the host counted for the turn, nil when it did not say.
+	Tokens *int64 `json:"tokens,omitempty"`
 }
 
 // Phases of a driven turn. After PhaseValidated the turn is committed; what is
@@ -182,7 +184,7 @@ func (h *HostResult) check() error {
 	err := firstErr(
 		oneOf("result_kind", h.Kind, HostProgress, HostComplete, HostRepair, HostReplan, HostAsk, HostWait),
 		checkText("classification", h.Classification, 120, false), checkText("summary", h.Summary, summaryMax, true),
-		checkText("next_action", h.Next, 1200, true), checkText("next_agent_todo", h.NextTodo, titleMax, false), checkText("result hash", h.Hash, 160, false))
+		checkText("next_action", h.Next, 1200, true), checkText("next_agent_todo", h.NextTodo, titleMax, false), checkText("result hash", h.Hash, 160, false), checkTokenCount(h.Tokens))
 	switch {
 	case err != nil:
 		return err

@@ -302,8 +302,8 @@ func (c *SpendSlot) decide(r *reader, e *env) (*decided, error) {
 	if err := oneOf("source", source, "heartbeat", "controller", "adapter", "visible-goal"); err != nil {
 		return nil, err
 	}
-	if c.Tokens != nil && (*c.Tokens < 0 || *c.Tokens > 1<<40) {
-		return nil, Errorf(Invalid, "bad_tokens", "tokens must be 0 to %d", int64(1)<<40)
+	if err := checkTokenCount(c.Tokens); err != nil {
+		return nil, err
 	}
 	runs, err := c.owed(r, g.ID, a.ID, turn)
 	if err != nil {
@@ -352,6 +352,13 @@ func (c *SpendSlot) decide(r *reader, e *env) (*decided, error) {
 		"quota_event":    map[string]any{"before": before.short(), "after": after.short()},
 		"would_throttle": after.Spent >= after.Allowed,
 	}}, nil
+}
+
+func checkTokenCount(n *int64) error {
+	if n != nil && (*n < 0 || *n > 1<<40) {
+		return Errorf(Invalid, "bad_tokens", "tokens must be 0 to %d", int64(1)<<40)
+	}
+	return nil
 }
 
 // owed finds the unpaid accountable writebacks that a spend pays for: all of

@@ -20,6 +20,7 @@ type CommitTurn struct {
 	Refresh  *Refresh      `json:"refresh,omitempty"`
 	Poll     *PollMonitor  `json:"poll,omitempty"`
 	Slots    int           `json:"slots,omitempty"`
+	Tokens   *int64        `json:"tokens,omitempty"` // what the host counted
 }
 
 // Name implements Command.
@@ -54,7 +55,7 @@ func (k *Kernel) commitTurn(tx store.Tx, c *CommitTurn, opt Options) (Receipt, e
 		}
 		return done, nil // a quiet look costs nothing
 	}
-	paid, err := k.DoTx(tx, &SpendSlot{Goal: c.Goal, Agent: c.Agent, Turn: c.Turn, Slots: c.Slots}, part)
+	paid, err := k.DoTx(tx, &SpendSlot{Goal: c.Goal, Agent: c.Agent, Turn: c.Turn, Slots: c.Slots, Tokens: c.Tokens}, part)
 	if err != nil {
 		return Receipt{}, err
 	}

@@ -52,6 +52,7 @@ func turnHost() {
 		"evidence": []map[string]any{{"kind": "check", "summary": "tests 12/12"}}}
 	switch os.Args[1] {
 	case "ok":
+		res["tokens"] = 1200
 	case "complete":
 		res["result_kind"], res["no_follow_up"] = "validated_completion", true
 	case "wait", "repair_required", "replan_required", "user_action_required":

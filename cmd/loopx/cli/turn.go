@@ -20,7 +20,7 @@ func turnCommit(a *app) *cobra.Command {
 	var outcome, next, note string
 	var complete, noFollowup bool
 	var nextTodo string
-	slots := 1
+	slots, tokens := 1, int64(-1)
 	return a.verbOf("commit", "complete the turn's todo or write its outcome back, and pay: all of it or nothing", func(f *pflag.FlagSet) {
 		a.todoFlags(f, &t)
 		f.BoolVar(&complete, "complete", false, "end the todo (else its outcome is written back)")
@@ -31,6 +31,7 @@ func turnCommit(a *app) *cobra.Command {
 		f.StringVar(&note, "note", "", "note")
 		f.StringArrayVar(&proof, "evidence", nil, "proof, for example check:TEXT; may be repeated")
 		f.IntVar(&slots, "slots", 1, "how many slots it is paid with")
+		f.Int64Var(&tokens, "tokens", -1, "tokens the host counted for it")
 	}, func() error {
 		if t.turn == "" {
 			return kernel.Errorf(kernel.Invalid, "missing_turn_id", "no turn was named").Try("pass --turn-instance-id")
@@ -40,6 +41,9 @@ func turnCommit(a *app) *cobra.Command {
 			return err
 		}
 		c := &kernel.CommitTurn{Goal: t.goal, Agent: t.agent, Turn: t.turn, Slots: slots}
+		if tokens >= 0 {
+			c.Tokens = &tokens
+		}
 		if complete {
 			c.Complete = &kernel.CompleteTodo{Todo: t.todo, Lease: t.lease, Evidence: ev, Note: note, NoFollowup: noFollowup, Next: nextTodo}
 		} else {

@@ -55,6 +55,7 @@ type hostAnswer struct {
 	NextTodo       string               `json:"next_agent_todo"`
 	Hash           string               `json:"result_hash"`
 	Evidence       []kernel.EvidenceArg `json:"evidence"`
+	Tokens         *int64               `json:"tokens"`
 }
 
 // turnKey names a turn so that the answer of another one cannot be taken for its.
@@ -102,6 +103,7 @@ func contractOf(key string, d *kernel.Decision) map[string]any {
 			"no_follow_up":       map[string]any{"type": "boolean"},
 			"next_agent_todo":    text(240),
 			"result_hash":        text(160),
+			"tokens":             map[string]any{"type": "integer", "minimum": 0, "maximum": int64(1) << 40, "description": "what the host's own counter says the turn took; left out when it has none"},
 			"evidence": map[string]any{"type": "array", "maxItems": 7, "items": map[string]any{
 				"type": "object", "additionalProperties": false, "required": []string{"summary"},
 				"properties": map[string]any{
@@ -153,7 +155,7 @@ func readAnswer(raw []byte, key string, d *kernel.Decision) (*kernel.HostResult,
 		return nil, bad("summary is missing")
 	}
 	res := &kernel.HostResult{Kind: h.Kind, Classification: h.Classification, Outcome: h.Outcome, Summary: h.Summary, Next: or(h.Next, h.Recommended),
-		NoFollowup: h.NoFollowup, NextTodo: h.NextTodo, Hash: h.Hash, Evidence: h.Evidence}
+		NoFollowup: h.NoFollowup, NextTodo: h.NextTodo, Hash: h.Hash, Evidence: h.Evidence, Tokens: h.Tokens}
 	if h.Kind == kernel.HostProgress {
 		res.Outcome = or(h.Outcome, kernel.Progress)
 	}

@@ -365,7 +365,7 @@ func (d *drive) commit(dec *kernel.Decision, res *kernel.HostResult) error {
 	proof := append(res.Evidence[:len(res.Evidence):len(res.Evidence)], kernel.EvidenceArg{
 		Kind: "check", Summary: "the validator passed", Ref: cutBytes(strings.Join(d.validator, " "), 200), Digest: kernel.ValidationDigest(d.validator),
 	})
-	c := &kernel.CommitTurn{Goal: d.t.goal, Agent: d.t.agent, Turn: d.t.turn, Slots: 1}
+	c := &kernel.CommitTurn{Goal: d.t.goal, Agent: d.t.agent, Turn: d.t.turn, Slots: 1, Tokens: res.Tokens}
 	lease := ""
 	if dec.Lease != nil {
 		lease = dec.Lease.Token
