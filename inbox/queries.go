@@ -16,7 +16,7 @@ type Query interface {
 // NewQuery returns an empty query of this room to decode into, or nil for a name
 // it does not have.
 func NewQuery(name string) Query {
-	for _, q := range []Query{&Messages{}, &DeadMessages{}, &Attention{}} {
+	for _, q := range []Query{&Messages{}, &DeadMessages{}, &Attention{}, &ExportPerson{}} {
 		if q.Name() == name {
 			return q
 		}

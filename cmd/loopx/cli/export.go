@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/boundary"
 	"loopx/kernel/view"
@@ -21,11 +22,16 @@ const namedMost = 10
 
 func exportCmd(a *app) *cobra.Command {
 	var s scope
+	var person string
 	q := &view.Export{}
 	c := a.verbOf("export", "", func(f *pflag.FlagSet) {
 		a.goalFlag(f, &s)
 		f.BoolVar(&q.Public, "public", false, "for others: refused when something looks like a secret or a private path")
+		f.StringVar(&person, "person", "", "what is kept of this person instead: accounts, roles, own messages and decisions (loopx person list)")
 	}, func() error {
+		if person != "" {
+			return a.exportPerson(person, q.Public)
+		}
 		q.Goal = s.goal
 		v, raw, err := askRaw[view.ExportView](a, q)
 		if err != nil {
@@ -44,8 +50,29 @@ func exportCmd(a *app) *cobra.Command {
 	})
 	c.Long = "Prints one goal as one JSON document: its todos, gates, evidence and runs, the oldest\n" +
 		"first. No lease token, link code or chat account stands in it. With --public it is\n" +
-		"scanned first, and refused with the places that look like a secret or a private path."
+		"scanned first, and refused with the places that look like a secret or a private path.\n" +
+		"With --person it is what one person said and decided here, for that person: agents are\n" +
+		"refused, and what others said is not in it. loopx forget erases what was said."
 	return c
+}
+
+// exportPerson prints what is kept of one person.
+func (a *app) exportPerson(person string, public bool) error {
+	if public {
+		return kernel.Errorf(kernel.Invalid, "usage", "what a person said is not for the public").Try("leave --public out")
+	}
+	if _, err := a.ownerPreview("taking out what a person said"); err != nil {
+		return err
+	}
+	v, raw, err := askRaw[inbox.PersonExport](a, &inbox.ExportPerson{Person: person})
+	if err != nil {
+		return err
+	}
+	if len(v.Cut) > 0 {
+		fmt.Fprintf(a.opt.Err, "note: not all of it is there, cut are: %s\n", strings.Join(v.Cut, ", "))
+	}
+	a.asJSON = true // a document has one form
+	return a.out(newFields().add(raw), nil)
 }
 
 // public refuses a document that others should not see, and says where.
