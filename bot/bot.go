@@ -245,7 +245,7 @@ func (b *Bot) connect() error {
 	b.console = console.New(console.Options{Name: consoleName, Log: consoleLog{b.held.Store}})
 	add(consoleName, chat.Console, b.console, pagePerson)
 	for _, c := range b.opt.Config.Connections {
-		a, err := connectionOf(c, b.opt.Getenv, func() []string { return privateChats(k, c.Name) }, log)
+		a, err := connectionOf(c, b.opt.Getenv, func() []string { return served(k, c) }, log)
 		if err != nil {
 			return err
 		}
@@ -254,13 +254,24 @@ func (b *Bot) connect() error {
 	return nil
 }
 
-// privateChats are the private conversations of people linked through a connection.
-func privateChats(k *kernel.Kernel, connection string) []string {
+// served are the conversations whose past is worth reading after a time away:
+// the private ones of linked people, and those that are bound. A thread of
+// Discord is a channel of its own; elsewhere its channel is read.
+func served(k *kernel.Kernel, c ConnectionConfig) []string {
 	var out []string
 	_ = k.Read(context.Background(), func(r *kernel.Reader) error { // on a failure there is just no catching up
 		for _, p := range r.Principals(1000) {
-			if p.Connection == connection && p.Status != "revoked" && p.Private != "" {
+			if p.Connection == c.Name && p.Status != "revoked" && p.Private != "" {
 				out = append(out, p.Private)
+			}
+		}
+		for _, b := range r.Bindings(1000) {
+			switch {
+			case b.Connection != c.Name || b.State != kernel.BindActive:
+			case b.Thread != "" && chat.Platform(c.Platform) == chat.Discord:
+				out = append(out, b.Thread)
+			default:
+				out = append(out, b.Conversation)
 			}
 		}
 		return nil

@@ -45,6 +45,9 @@ func factsOf(r *kernel.Reader, e chat.Event, actor kernel.Actor, known bool, ten
 		return f.result, r.Err()
 	}
 	for _, b := range r.BindingsOf(e.Place.Connection, e.Place.Conversation) {
+		if e.History && e.At < b.Created { // what was said before it was there is not for it
+			continue
+		}
 		f.result.Bindings = append(f.result.Bindings, bindingFact(b))
 		f.meant(b.Goals...)
 	}

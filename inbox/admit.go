@@ -40,7 +40,7 @@ func (m *Mail) Pushed(e chat.Event, verdict string) (bool, error) {
 	if err != nil || v.Gone || d != nil && (d.State != Closed || d.Reason != Missed) {
 		return false, err // somebody has admitted it, or taken it back
 	}
-	return true, firstErr(m.tx.Delete(store.Key(tblAge, store.I64(v.Received), v.ID)), unmiss(m, v.ID))
+	return true, firstErr(m.undead(v.ID), m.tx.Delete(store.Key(tblAge, store.I64(v.Received), v.ID)), unmiss(m, v.ID))
 }
 
 func (m *Mail) deliveryOf(msg *Message, v routing.Verdict) *Delivery {

@@ -47,8 +47,8 @@ type Gone struct {
 	Long bool `json:"long,omitempty"`
 }
 
-// Miss stores a message that came too late to start anything. Who owns the goal
-// may admit it.
+// Miss stores a message that came too late to start anything, and lists it with
+// what could not be handled. Who owns the goal may admit it.
 func (m *Mail) Miss(e chat.Event, platform chat.Platform, person string, v routing.Verdict) (*Delivery, error) {
 	msg, err := m.capture(e, platform, person, Missed, v.Reason, v.Tainted)
 	if err != nil {
@@ -56,7 +56,7 @@ func (m *Mail) Miss(e chat.Event, platform chat.Platform, person string, v routi
 	}
 	d := m.deliveryOf(msg, v)
 	d.State, d.Reason, d.Order = Closed, Missed, msg.Order
-	return d, firstErr(m.saveDelivery(d), m.t.Count("message:"+Missed))
+	return d, firstErr(m.saveDelivery(d), m.tx.Put(store.Key(tblDead, store.I64(m.now), d.ID), nil), m.t.Count("message:"+Missed))
 }
 
 // AddAway owes a person the summary of a time when nobody listened, in a place of
@@ -192,7 +192,11 @@ func admitMissed(m *Mail, d *Delivery) error {
 			return err
 		}
 	}
-	if err := m.reroute(d, d.Ingress, ""); err != nil {
+	ingress := d.Ingress
+	if s := m.r.Session(d.Goal, d.Session); d.Session != "" && (s == nil || s.State != "open") {
+		ingress = Inbox // nobody drains that queue any more
+	}
+	if err := firstErr(m.undead(d.ID), m.reroute(d, ingress, "")); err != nil {
 		return err
 	}
 	return eachAway(m, d.ID, func(it *Item) error { return redrawAway(m.t, it) })

@@ -285,7 +285,11 @@ func (c *ReplayMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (
 			return out, true, firstErr(m.undead(d.ID), m.t.Replay(it.ID))
 		}
 		if d.State != Closed || d.Reason == Withdrawn || d.Reason == Missed {
-			return nil, false, kernel.Errorf(kernel.Conflict, "not_dead", "the message is no dead letter: it is %s", strings.TrimSpace(d.State+" "+d.Reason))
+			err := kernel.Errorf(kernel.Conflict, "not_dead", "the message is no dead letter: it is %s", strings.TrimSpace(d.State+" "+d.Reason))
+			if d.Reason == Missed {
+				err = err.Try("loopx inbox admit --goal-id %s --message-id %s", c.Goal, c.Message)
+			}
+			return nil, false, err
 		}
 		ingress := d.Ingress
 		if ingress == Steer {
