@@ -127,7 +127,8 @@ func (p *stage) seen() map[string][]line {
 	if p.topic != nil {
 		places = append(places, atThread, atGroup, anaDM)
 	}
-	clock := regexp.MustCompile(`\d\d:\d\d`)
+	// Receipts are numbered with what asked in vain in between.
+	clock, receipt := regexp.MustCompile(`\d\d:\d\d`), regexp.MustCompile(`receipt r\d+`)
 	for _, place := range places {
 		list := p.read(place)
 		if !p.queues { // what was missed and typed again counts once
@@ -140,7 +141,7 @@ func (p *stage) seen() map[string][]line {
 		}
 		for i := range list {
 			list[i].id = ""
-			list[i].Text = clock.ReplaceAllString(list[i].Text, "hh:mm")
+			list[i].Text = receipt.ReplaceAllString(clock.ReplaceAllString(list[i].Text, "hh:mm"), "receipt rN")
 			slices.Sort(list[i].Signs)
 		}
 		out[place] = list[min(p.skip[place], len(list)):]

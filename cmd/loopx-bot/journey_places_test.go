@@ -201,12 +201,16 @@ func (u *surface) nameOf(id string, bot bool) string {
 	return id
 }
 
-// find is the newest line of the bot that holds all of the words.
+// find is the newest message of the bot that holds all of the words, among those
+// after what a person said last: older ones may not have been redrawn yet.
 func (u *surface) find(place string, words ...string) (line, bool) {
 	list := u.read(place)
 	slices.Reverse(list)
 	for _, l := range list {
-		if l.From == "loopx" && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(l.Text, w) }) {
+		if l.From != "loopx" {
+			break
+		}
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(l.Text, w) }) {
 			return l, true
 		}
 	}

@@ -18,17 +18,24 @@ type journey struct {
 func journeys() []journey {
 	return []journey{
 		{"3 steer, queue, inbox", false, 22, steering},
+		{"4 a group with a Manager", true, 22, managing},
+		{"6 peers hand over", false, 14, handingOver},
 	}
 }
 
 // bound joins the thread of the goal to it, or leaves the private conversation as
 // the place where a goal has none. It returns where Wei talks.
-func (p *stage) bound(ingress string, more ...string) string {
+func (p *stage) bound(ingress, agent, session string) string {
+	p.loopx("session", "open", "--goal-id", goal, "--agent-id", agent, "--session", session)
 	if p.topic == nil {
+		p.talks("Wei", weiDM, "/to "+goal+" "+agent)
+		p.sees(weiDM, agent)
+		p.skip[weiDM] = len(p.read(weiDM))
 		return weiDM
 	}
 	channel, thread := p.topic()
-	p.asOwner(append([]string{"bind", "set", "--platform", p.name, "--connection", "work", "--conversation", channel, "--thread", thread, "--goal-id", goal, "--ingress", ingress, "--execute"}, more...)...)
+	p.asOwner("bind", "set", "--platform", p.name, "--connection", "work", "--conversation", channel, "--thread", thread, "--goal-id", goal, "--ingress", ingress,
+		"--agent-id", agent, "--session", session, "--execute")
 	return atThread
 }
 
@@ -37,8 +44,7 @@ func (p *stage) bound(ingress string, more ...string) string {
 // one; leaves one in the inbox. Every one of them is answered in that thread.
 func steering(p *stage) {
 	p.loopx("start-goal", "--goal-id", goal, "--objective", "Publish the pricing page", "--agent-id", "builder", "--todo", "Build the page")
-	p.loopx("session", "open", "--goal-id", goal, "--agent-id", "builder", "--session", "s1")
-	at := p.bound("steer", "--agent-id", "builder", "--session", "s1")
+	at := p.bound("steer", "builder", "s1")
 	who := []string{"--goal-id", goal, "--agent-id", "builder"}
 	turn := append([]string{"--turn-instance-id", "t1"}, who...)
 	p.loopx(append([]string{"tick", "--session", "s1"}, turn...)...)
@@ -77,24 +83,24 @@ func steering(p *stage) {
 // Wei sends it on.
 func (p *stage) steers(at string) {
 	p.next("the bot shows that it is accepted")
-	p.either(at, "Send as steer", []string{"queued for builder, 1 of 1"}, "accepted, not yet taken by builder")
+	p.either("Wei", at, "Send as steer", []string{"queued for builder, 1 of 1"}, "accepted, not yet taken by builder")
 }
 
 // stores leaves a message in the inbox that found nobody.
 func (p *stage) stores(at string) {
 	p.next("Wei leaves it in the inbox")
-	p.either(at, "Store it instead", []string{"not delivered", "session"}, "stored for builder")
+	p.either("Wei", at, "Store it instead", []string{"not delivered", "session"}, "stored for builder")
 }
 
 // either waits for a message of the bot, and presses a button of another one if
 // that comes first.
-func (p *stage) either(at, label string, first []string, words ...string) {
+func (p *stage) either(who, at, label string, first []string, words ...string) {
 	pressed := 0
 	p.until("the bot shows "+strings.Join(words, ", "), func() bool {
 		_, ok := p.find(at, words...)
 		if l, there := p.find(at, first...); !ok && there && pressed == 0 {
 			pressed++
-			_ = p.press("Wei", at, l.id, label)
+			_ = p.press(who, at, l.id, label)
 		}
 		return ok
 	}, func() {
