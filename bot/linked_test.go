@@ -102,6 +102,13 @@ func (l *linked) until(what string, cond func() bool) {
 // ask opens a gate on the goal's todo and returns its card once Wei has it.
 func (l *linked) ask() shown {
 	l.t.Helper()
+	l.open()
+	return l.card("the card", func(m shown) bool { return len(m.buttons) == 3 })
+}
+
+// open opens a gate on the goal's todo.
+func (l *linked) open() {
+	l.t.Helper()
 	todos, err := view.Ask[view.TodosView](l.t.Context(), l.c, &view.Todos{Goal: "site"})
 	if err != nil {
 		l.t.Fatal(err)
@@ -113,7 +120,6 @@ func (l *linked) ask() shown {
 		l.t.Fatalf("gates %+v, %v", gates, err)
 	}
 	l.gate = gates.Gates[0].ID
-	return l.card("the card", func(m shown) bool { return len(m.buttons) == 3 })
 }
 
 // cards are the messages about the gate that Wei sees.

@@ -271,7 +271,7 @@ func (o *outbox) put(ctx context.Context, it *inbox.Item, look bool, d *draft) (
 
 // draw renders the newest state of an item.
 func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
-	d := &draft{want: it.Want, out: chat.Outgoing{Key: it.Key, Place: it.Place, Text: it.Text}}
+	d := &draft{want: it.Want, out: chat.Outgoing{Key: it.Key, Place: it.Place, Text: it.Text, Mention: it.Mention}}
 	if it.Kind == inbox.GateCard {
 		r, err := o.k.ReaderOf(tx)
 		if err != nil {

@@ -51,6 +51,10 @@ type phone struct {
 	// pin for want of a scope or permission.
 	pinned  func() []string
 	failPin func()
+	// closed refuses the next message, as for a person who takes none; pinged are
+	// whom messages in the group notify.
+	closed func()
+	pinged func() []string
 	// callAt makes the platform call the daemon; nil where the daemon connects.
 	callAt func(address string)
 }
@@ -117,6 +121,17 @@ func slackPhone() phone {
 			return out
 		},
 		failPin: func() { s.Inject(slacksim.Fault{Method: "pins.add", Kind: slacksim.FaultError, Code: "missing_scope"}) },
+		closed: func() {
+			s.Inject(slacksim.Fault{Method: "chat.postMessage", Kind: slacksim.FaultError, Code: "messages_tab_disabled"})
+		},
+		pinged: func() (out []string) {
+			for _, m := range s.BotMessages("C0GEN") {
+				for _, id := range regexp.MustCompile(`<@(U[A-Z0-9]+)>`).FindAllStringSubmatch(m.Text, -1) {
+					out = append(out, id[1])
+				}
+			}
+			return out
+		},
 		refuse: func() {
 			s.Inject(slacksim.Fault{Method: "chat.update", Kind: slacksim.FaultError, Code: "edit_window_closed"})
 		},
@@ -179,6 +194,15 @@ func discordPhone() phone {
 		failPin: func() {
 			s.Inject(discordsim.Fault{Method: "pins.add", Kind: discordsim.FaultError, Status: 403, Code: 50013})
 		},
+		closed: func() {
+			s.Inject(discordsim.Fault{Method: "messages.create", Kind: discordsim.FaultError, Status: 403, Code: 50007})
+		},
+		pinged: func() (out []string) {
+			for _, m := range s.BotMessages(discordsim.General) {
+				out = append(out, m.Pings()...)
+			}
+			return out
+		},
 		refuse: func() {
 			s.Inject(discordsim.Fault{Method: "messages.edit", Kind: discordsim.FaultError, Status: 400, Code: 50083})
 		},
@@ -232,6 +256,13 @@ func larkPhone(app string) phone {
 			return out
 		},
 		failPin: func() { s.Inject(larksim.Fault{Method: "im.pin.create", Kind: larksim.FaultError, Code: 99991672}) },
+		closed:  func() { s.Inject(larksim.Fault{Method: "im.message.create", Kind: larksim.FaultError, Code: 230013}) },
+		pinged: func() (out []string) {
+			for _, m := range s.BotMessages("oc_gen") {
+				out = append(out, m.Pinged()...)
+			}
+			return out
+		},
 		// 230031: a card older than 14 days.
 		refuse: func() { s.Inject(larksim.Fault{Method: "im.message.patch", Kind: larksim.FaultError, Code: 230031}) },
 		told: func() (out []string) {

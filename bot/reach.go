@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"loopx/adapters/chat"
+	"loopx/bot/cards"
 	"loopx/inbox"
 	"loopx/kernel"
 	"loopx/kernel/store"
@@ -108,7 +109,26 @@ func (o *outbox) refused(tx store.Tx, id string) error {
 	}
 	for _, p := range r.PrincipalsOf(it.Person) {
 		if p.Connection == it.Place.Connection && p.Private == it.Place.Conversation {
-			_, err := o.k.DoTx(tx, &kernel.NotePrivate{Platform: p.Platform, Connection: p.Connection, Tenant: p.Tenant, User: p.User, Refused: true}, byDaemon())
+			if _, err := o.k.DoTx(tx, &kernel.NotePrivate{Platform: p.Platform, Connection: p.Connection, Tenant: p.Tenant, User: p.User, Refused: true}, byDaemon()); err != nil {
+				return err
+			}
+			return mentionIn(tx, r, it, p)
+		}
+	}
+	return r.Err()
+}
+
+// mentionIn asks a person in the conversations of a gate's goal on their platform
+// to open a private one. Nothing of what is asked stands there.
+func mentionIn(tx store.Tx, r *kernel.Reader, it *inbox.Item, p *kernel.Principal) error {
+	g := r.Gate(it.Goal, it.Gate)
+	if it.Kind != inbox.GateCard || g == nil || g.Status != kernel.GateOpen {
+		return r.Err()
+	}
+	for _, s := range lines(r, g, map[string]bool{p.Connection: true}) {
+		text := cards.Beckon(languageOf(r, it.Person), g.Code)
+		who := chat.User{Tenant: p.Tenant, ID: p.User, Kind: chat.Human, Name: p.Name}
+		if err := inbox.AddMention(inbox.Over(tx), "beckon/"+g.ID+"/"+p.User+"/"+s.Place.Conversation, s.Place, who, text); err != nil {
 			return err
 		}
 	}

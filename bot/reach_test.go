@@ -107,3 +107,37 @@ func TestRefusedPrivateMessage(t *testing.T) {
 		}
 	})
 }
+
+// Who takes no private message is named once where the goal is bound, so that their
+// platform notifies them, with nothing of what is asked; when they write, the card
+// comes.
+func TestMentionWhereNoPrivateMessageIsTaken(t *testing.T) {
+	onEveryPlatform(t, func(l *linked) {
+		l.bind("")
+		l.p.closed()
+		l.open()
+		l.until("the mention", func() bool { return len(l.p.pinged()) == 1 })
+		if id := l.link().User; l.p.pinged()[0] != id {
+			t.Errorf("%q is notified, want %q", l.p.pinged(), id)
+		}
+		l.until("the line", func() bool { return len(l.p.seeIn(l.p.group)) == 2 })
+		for _, m := range l.p.seeIn(l.p.group) {
+			if strings.Contains(m.text, "pricing") || !strings.Contains(m.text, "G-1 waits") {
+				t.Errorf("in the group stands %q", m.text)
+			}
+		}
+		l.p.say("help")
+		l.card("the card", func(m shown) bool { return len(m.buttons) == 3 })
+		l.until("the line again", func() bool {
+			for _, m := range l.p.seeIn(l.p.group) {
+				if m.text == "G-1 waits for Wei" {
+					return true
+				}
+			}
+			return false
+		})
+		if n := len(l.p.pinged()); n != 1 {
+			t.Errorf("%d were notified", n)
+		}
+	})
+}

@@ -122,6 +122,8 @@ type Item struct {
 	Person string `json:"person,omitempty"`
 	Copy   bool   `json:"copy,omitempty"`
 	Level  int    `json:"level,omitempty"`
+	// Mention is whom a text names, so that the platform notifies them.
+	Mention *chat.User `json:"mention,omitempty"`
 	// Of is the message that a progress item or an answer belongs to.
 	Of string `json:"of,omitempty"`
 	// Then is the item that may go out once this one is outside: the next part of

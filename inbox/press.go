@@ -148,6 +148,17 @@ func (t *Tx) AddCard(r *kernel.Reader, g *kernel.Gate, s Spot) (bool, error) {
 	return true, redraw(t, r, it, g)
 }
 
+// AddMention owes one message to a place that notifies a person of its platform,
+// once for a key.
+func AddMention(t *Tx, key string, place chat.Place, who chat.User, text string) error {
+	key = short(key)
+	old, err := Load(t.tx, "m"+key)
+	if err != nil || old != nil {
+		return err
+	}
+	return t.want(&Item{ID: "m" + key, Kind: Text, Key: key, Place: place, Text: text, Mention: &who, State: Ready, Created: t.now})
+}
+
 // AddText owes one message to a place. The key is derived from its meaning: the
 // same key is one message.
 func (t *Tx) AddText(key string, place chat.Place, text string) error {

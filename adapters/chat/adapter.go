@@ -47,6 +47,9 @@ type Outgoing struct {
 	To   *User  `json:"to,omitempty"`
 	Text string `json:"text"`
 	Card *Card  `json:"card,omitempty"`
+	// Mention is one person of the platform who is named before the text, so that
+	// the platform notifies them. Only of messages without a card.
+	Mention *User `json:"mention,omitempty"`
 	// Silent asks not to notify, where the platform can.
 	Silent bool `json:"silent,omitempty"`
 }

@@ -131,6 +131,11 @@ func bodyOf(out chat.Outgoing) (body, error) {
 		if n := fit.Units(escaped); n > maxAllText {
 			return nil, &chat.Error{Kind: chat.Invalid, Code: "msg_too_long", Err: fmt.Errorf("the text has %d characters, Discord takes %d", fit.Units(text), maxContent)}
 		}
+		if u := out.Mention; u != nil && isID(u.ID) && fit.Units(escaped) < maxContent-30 {
+			b := textBody("<@" + u.ID + "> " + escaped)
+			b["allowed_mentions"] = dg.MessageAllowedMentions{Parse: []dg.AllowedMentionType{}, Users: []string{u.ID}}
+			return b, nil
+		}
 		return textBody(escaped), nil
 	}
 	box, err := render(*out.Card)

@@ -25,12 +25,16 @@ type draft struct {
 
 // post makes a text a message. A post keeps words in elements of their own, so
 // that nothing in them can mention anybody or be a link with another label; a
-// text message would read both.
-func post(text string) (draft, error) {
+// text message would read both. Whom it is to notify stands in an element "at"
+// (documentation "message content", rich text).
+func post(text string, mention *chat.User) (draft, error) {
 	text = chat.Visible(text)
 	var paragraphs [][]object
 	for line := range strings.SplitSeq(text, "\n") {
 		paragraphs = append(paragraphs, []object{{"tag": "text", "text": line}})
+	}
+	if mention != nil && strings.HasPrefix(mention.ID, "ou_") {
+		paragraphs[0] = append([]object{{"tag": "at", "user_id": mention.ID}, {"tag": "text", "text": " "}}, paragraphs[0]...)
 	}
 	raw, err := encode(object{"zh_cn": object{"title": "", "content": paragraphs}})
 	return draft{typePost, string(raw), text}, err
@@ -48,7 +52,7 @@ func (a *Adapter) draftOf(out chat.Outgoing) (draft, error) {
 	if strings.TrimSpace(out.Text) == "" {
 		return draft{}, &chat.Error{Kind: chat.Invalid, Code: "no_text", Err: errors.New("there is nothing to send")}
 	}
-	d, err := post(out.Text)
+	d, err := post(out.Text, out.Mention)
 	if err == nil && len(d.content) > maxContent {
 		err = fmt.Errorf("the text needs %d bytes, Lark takes %d", len(d.content), maxContent)
 	}
@@ -60,9 +64,9 @@ func (a *Adapter) draftOf(out chat.Outgoing) (draft, error) {
 
 // plainDraft is a card's complete text, for when the card is refused.
 func (a *Adapter) plainDraft(out chat.Outgoing) (draft, error) {
-	d, err := post(plainForm(out))
+	d, err := post(plainForm(out), nil)
 	for limit := maxContent; err == nil && len(d.content) > maxContent; limit = limit * 3 / 4 {
-		d, err = post(fit.CutNoted(plainForm(out), limit, langOf(out)))
+		d, err = post(fit.CutNoted(plainForm(out), limit, langOf(out)), nil)
 	}
 	return d, err
 }

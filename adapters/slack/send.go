@@ -84,6 +84,9 @@ func content(out chat.Outgoing, limit int) ([]api.MsgOption, error) {
 		if strings.TrimSpace(text) == "" {
 			return nil, &chat.Error{Kind: chat.Invalid, Code: "no_text", Err: errors.New("there is nothing to send")}
 		}
+		if who := mention(out.Mention); who != "" {
+			text = who + " " + text
+		}
 		if n := fit.Units(text); n > limit {
 			return nil, &chat.Error{Kind: chat.Invalid, Code: "msg_too_long", Err: fmt.Errorf("the text has %d characters, Slack takes %d", n, limit)}
 		}
@@ -96,6 +99,20 @@ func content(out chat.Outgoing, limit int) ([]api.MsgOption, error) {
 	// The text is what notifications and screen readers use; more than the
 	// recommended length helps neither.
 	return []api.MsgOption{textOption(fallback(out), maxText), api.MsgOptionBlocks(blocks...)}, nil
+}
+
+// mention is how Slack writes a person into a text (docs, "Formatting message
+// text"); what is no id of a person is nobody.
+func mention(u *chat.User) string {
+	if u == nil || len(u.ID) < 2 || !strings.ContainsAny(u.ID[:1], "UW") {
+		return ""
+	}
+	for _, r := range u.ID {
+		if (r < 'A' || r > 'Z') && (r < '0' || r > '9') {
+			return ""
+		}
+	}
+	return "<@" + u.ID + ">"
 }
 
 func fallback(out chat.Outgoing) string {

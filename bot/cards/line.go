@@ -83,3 +83,12 @@ func unreachable(lang string, u *kernel.Unreachable) string {
 	}[u.Reason]
 	return "无法通知任何人：" + why + "。处理方法：" + u.Fix
 }
+
+// Beckon asks a person, where others read along, to open the private conversation
+// that a decision needs.
+func Beckon(lang, code string) string {
+	if lang == "zh" {
+		return sprintf("%s 等待你，但我无法私下给你发消息。请先私下给我写一句话，卡片随后就到。", code)
+	}
+	return sprintf("%s waits for you, and I cannot write to you privately. Write to me privately, and its card comes.", code)
+}
