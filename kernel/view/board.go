@@ -82,7 +82,25 @@ func (q *Board) run(r *kernel.Reader) (any, error) {
 
 // FiveOf derives the five lines of a goal.
 func FiveOf(r *kernel.Reader, g *kernel.Goal) Five {
-	n, quota := r.Counts(g.ID), r.Quota(g, "")
+	f := fiveFacts(r, g, r.Counts(g.ID), r.Quota(g, ""))
+	if f.End != "" {
+		return f
+	}
+	for _, a := range r.Agents(g.ID) {
+		d, err := r.Decide(kernel.Caller{Goal: g.ID, Agent: a.ID})
+		if err != nil { // then the other lines still hold
+			break
+		}
+		if w := d.Scheduler.NextWake; w > r.Now() && (f.Wake == 0 || w < f.Wake) {
+			f.Wake = w
+		}
+	}
+	return f
+}
+
+// fiveFacts are the five lines but for the next wake, which takes a decision for
+// each agent.
+func fiveFacts(r *kernel.Reader, g *kernel.Goal, n kernel.Counts, quota kernel.Quota) Five {
 	f := Five{ID: g.ID, Title: g.Title, Status: g.Shown(), Language: g.Language, Objective: firstLine(g.Objective), Free: max(quota.Free(), 0), Allowed: quota.Allowed, Window: quota.Window}
 	f.next(r, g, n)
 	if gates := r.OpenGates(g.ID, 1); len(gates) > 0 {
@@ -104,16 +122,6 @@ func FiveOf(r *kernel.Reader, g *kernel.Goal) Five {
 		f.End, f.Because = "paused", strings.Join(g.Pause, ", ")
 	case n.Open+n.Deferred+n.Monitors+n.Asks == 0 && n.LastEnd == kernel.NoFollowup:
 		f.End = "finished"
-	default:
-		for _, a := range r.Agents(g.ID) {
-			d, err := r.Decide(kernel.Caller{Goal: g.ID, Agent: a.ID})
-			if err != nil { // then the other lines still hold
-				break
-			}
-			if w := d.Scheduler.NextWake; w > r.Now() && (f.Wake == 0 || w < f.Wake) {
-				f.Wake = w
-			}
-		}
 	}
 	return f
 }
@@ -143,7 +151,7 @@ func (f *Five) next(r *kernel.Reader, g *kernel.Goal, n kernel.Counts) {
 type Line struct{ Label, Text string }
 
 // Lines are always five: objective, next, needs you, evidence, continues. Times
-// are in the reader's zone; now is UTC ms.
+// are in the reader's zone and left out without one; now is UTC ms.
 func (f *Five) Lines(lang string, now int64, zone *time.Location) []Line {
 	say := func(en, zh string) string {
 		if lang == "zh" {
@@ -151,8 +159,20 @@ func (f *Five) Lines(lang string, now int64, zone *time.Location) []Line {
 		}
 		return en
 	}
+	timed := func(format, text string) string {
+		if zone == nil {
+			return ""
+		}
+		return fmt.Sprintf(format, text)
+	}
+	clock := func(ms int64) string {
+		if zone == nil {
+			return ""
+		}
+		return Clock(ms, now, zone)
+	}
 	next := map[string]string{
-		"working":      fmt.Sprintf(say("%s: %s (P%d), since %s", "%s：%s（P%d），自 %s"), f.Agent, f.Todo, f.Priority, Clock(f.Since, now, zone)),
+		"working":      fmt.Sprintf(say("%s: %s (P%d)", "%s：%s（P%d）"), f.Agent, f.Todo, f.Priority) + timed(say(", since %s", "，自 %s"), clock(f.Since)),
 		"ready":        fmt.Sprintf(say("%s (P%d), not taken yet", "%s（P%d），还没有人接手"), f.Todo, f.Priority),
 		"waiting":      say("waits for a decision", "等待决定"),
 		"nothing_open": say("nothing open", "没有未完成的任务"),
@@ -160,7 +180,7 @@ func (f *Five) Lines(lang string, now int64, zone *time.Location) []Line {
 	}[f.Step]
 	needs := say("nothing", "无")
 	if f.Gate != nil {
-		needs = fmt.Sprintf(say("%s %s (%s)", "%s %s（%s）"), f.Gate.Code, f.Gate.Question, Age(lang, now-f.Gate.Asked))
+		needs = f.Gate.Code + " " + f.Gate.Question + timed(say(" (%s)", "（%s）"), Age(lang, now-f.Gate.Asked))
 		if f.Gate.Unreachable != "" {
 			needs += say(", nobody can be reached", "，无法联系到任何人")
 		}
@@ -170,7 +190,7 @@ func (f *Five) Lines(lang string, now int64, zone *time.Location) []Line {
 	}
 	proof := say("none yet", "还没有")
 	if len(f.Proof) > 0 {
-		proof = strings.Join(f.Proof, say(", ", "、")) + " · " + Clock(f.Proved, now, zone)
+		proof = strings.Join(f.Proof, say(", ", "、")) + timed(" · %s", clock(f.Proved))
 		if f.Stale {
 			proof += say(", out of date", "，已过时")
 		}
@@ -180,7 +200,7 @@ func (f *Five) Lines(lang string, now int64, zone *time.Location) []Line {
 		goes = fmt.Sprintf(say("yes, %d of %d slots left in %d h", "是，%[3]d 小时内还剩 %[1]d / %[2]d 个配额"), f.Free, f.Allowed, h)
 	}
 	if f.Wake > now {
-		goes += say("; next wake ", "；下次唤醒 ") + Clock(f.Wake, now, zone)
+		goes += timed(say("; next wake %s", "；下次唤醒 %s"), clock(f.Wake))
 	}
 	if f.End != "" {
 		goes = map[string]string{"closed": say("no, closed", "否，已关闭"), "paused": say("no, paused", "否，已暂停"), "finished": say("no, nothing is left to do", "否，没有剩余任务")}[f.End]

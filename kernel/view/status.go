@@ -149,30 +149,11 @@ func SummaryOf(r *kernel.Reader, g *kernel.Goal) Summary {
 		}
 		s.Agents = append(s.Agents, v)
 	}
-	s.Next, s.NeedsYou = nextLine(r, g, n), "nothing"
-	if gates := r.OpenGates(g.ID, 1); len(gates) > 0 {
-		s.NeedsYou = gates[0].Code + " " + gates[0].Question
-		if n.GatesOpen > 1 {
-			s.NeedsYou += fmt.Sprintf(" and %d more", n.GatesOpen-1)
-		}
-	}
-	s.Evidence = "none yet"
-	if list := r.NewestEvidence(g.ID, 3); len(list) > 0 {
-		var words []string
-		for _, e := range list {
-			words = append(words, e.Summary)
-		}
-		s.Evidence = strings.Join(words, " · ")
-	}
-	s.Continues = fmt.Sprintf("yes, %d of %d slots left %s", max(quota.Free(), 0), quota.Allowed, WindowWords(quota.Window))
-	switch {
-	case g.Status == kernel.GoalCompleted:
-		s.Continues = "no, closed: " + firstLine(g.Outcome)
-	case len(g.Pause) > 0:
-		s.Continues = "no, paused: " + strings.Join(g.Pause, ", ")
-	case n.Open+n.Deferred+n.Monitors+n.Asks == 0 && n.LastEnd == kernel.NoFollowup:
-		s.Continues = "no, nothing is left to do"
-	}
+	// The same words as on a card, without the times: the reader's zone is not known
+	// here.
+	f := fiveFacts(r, g, n, quota)
+	l := f.Lines("en", r.Now(), nil)
+	s.Next, s.NeedsYou, s.Evidence, s.Continues = l[1].Text, l[2].Text, l[3].Text, l[4].Text
 	return s
 }
 
@@ -182,24 +163,6 @@ func WindowWords(ms int64) string {
 		return fmt.Sprintf("in %d h", h)
 	}
 	return "today"
-}
-
-func nextLine(r *kernel.Reader, g *kernel.Goal, n kernel.Counts) string {
-	for _, v := range r.List(g.ID, kernel.ListHeld, "", 1) {
-		if c := r.Claim(g.ID, v.ID); c.Holds(r.Steady()) {
-			return fmt.Sprintf("%s: %s (P%d)", c.Agent, v.Title, v.Priority)
-		}
-	}
-	for _, v := range r.List(g.ID, kernel.ListReady, "", 1) {
-		return fmt.Sprintf("%s (P%d), not taken yet", v.Title, v.Priority)
-	}
-	if n.Blocked > 0 && n.GatesOpen > 0 {
-		return "waits for a decision"
-	}
-	if n.Open == 0 && n.Done > 0 {
-		return "nothing open"
-	}
-	return "nothing can run now"
 }
 
 // liveTurns gives the live turn of each agent of a goal.
