@@ -84,7 +84,7 @@ func (r *renewed) runOne(ctx context.Context, sink chat.Sink) (next chat.Adapter
 			}
 			return nil, err
 		case <-time.After(r.every):
-			next = r.other()
+			next = other(r)
 		}
 	}
 	stop()
@@ -98,7 +98,7 @@ func (r *renewed) runOne(ctx context.Context, sink chat.Sink) (next chat.Adapter
 
 // other makes an adapter with other credentials, nil while there are none. A
 // file that cannot be read, is open to others or holds no token changes nothing.
-func (r *renewed) other() chat.Adapter {
+func other(r *renewed) chat.Adapter {
 	now, err := r.print()
 	if err != nil || now == r.used {
 		return nil

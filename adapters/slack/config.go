@@ -7,6 +7,7 @@ package slack
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -183,7 +184,7 @@ func New(cfg Config) (*Adapter, error) {
 		api.OptionAppLevelToken(cfg.AppToken.Reveal()),
 		api.OptionAPIURL(cfg.BaseURL),
 		api.OptionHTTPClient(a.http))
-	a.users = newUserCache(cfg.Timing.UserCache, a.lookUpUser)
+	a.users = newUserCache(cfg.Timing.UserCache, func(ctx context.Context, id string) (person, error) { return lookUpUser(ctx, a, id) })
 	return a, nil
 }
 

@@ -57,7 +57,7 @@ func (c *userCache) get(ctx context.Context, id string) (person, error) {
 
 // lookUpUser asks users.info. A person who is gone is Unknown; so is everybody
 // while the scope is missing, because nothing may be authorised on a guess.
-func (a *Adapter) lookUpUser(ctx context.Context, id string) (person, error) {
+func lookUpUser(ctx context.Context, a *Adapter, id string) (person, error) {
 	me, err := a.identify(ctx)
 	if err != nil {
 		return person{}, err
