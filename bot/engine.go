@@ -145,7 +145,7 @@ func (e *engine) project(ctx context.Context, wake <-chan struct{}) {
 		case <-alive.C:
 			here(e)
 		case <-prune.C:
-			if err := errors.Join(e.prune(ctx), e.forget(ctx), retain(ctx, e.k)); err != nil && ctx.Err() == nil {
+			if err := errors.Join(e.prune(ctx), e.forget(ctx), retain(ctx, e.k), closeIdle(ctx, e.k)); err != nil && ctx.Err() == nil {
 				e.log.Warn("prune", "err", err)
 			}
 		}

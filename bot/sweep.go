@@ -48,3 +48,29 @@ func inPieces(ctx context.Context, k *kernel.Kernel, fn func(*inbox.Mail, []byte
 		at = next
 	}
 }
+
+// idleGoals and idlePiece bound what one round closes; the next one goes on.
+const (
+	idleGoals = 10_000
+	idlePiece = 100
+)
+
+// closeIdle closes the sessions of hosts that nobody saw for a day.
+func closeIdle(ctx context.Context, k *kernel.Kernel) error {
+	var idle []*kernel.Session
+	err := k.Read(ctx, func(r *kernel.Reader) error {
+		for _, g := range r.Goals(idleGoals) {
+			idle = append(idle, r.IdleSessions(g.ID, idlePiece)...)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range idle {
+		if _, err := k.Do(ctx, &kernel.CloseSession{Goal: s.Goal, Session: s.ID}, kernel.Options{By: kernel.Actor{Kind: kernel.ByBot, Surface: "cli"}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

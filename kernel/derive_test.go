@@ -229,6 +229,9 @@ func (s *rows) derived() map[string]string {
 		}
 	}
 	for _, v := range s.sessions {
+		if v.State == "open" {
+			d[key("si", v.Goal, hexTime(v.SeenSteady), v.ID)] = ""
+		}
 		if v.Tree != "" && v.State == "open" {
 			d[key("tr", v.Goal, v.Tree, v.Agent, v.ID)] = v.ID
 		}
@@ -250,7 +253,7 @@ func (s *rows) checkDerived() error {
 	want := s.derived()
 	for k, v := range s.raw {
 		switch k[:strings.IndexByte(k+"\x00", 0)] {
-		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg", "fr", "us", "oo", "tr", "wt", "qn", "qa":
+		case "tg", "dp", "dr", "bl", "gb", "ix", "pl", "cx", "qg", "qc", "qo", "la", "tk", "wu", "rx", "rw", "pg", "pi", "bp", "bg", "fr", "us", "oo", "tr", "si", "wt", "qn", "qa":
 			if w, ok := want[k]; !ok || w != v {
 				return fmt.Errorf("the row %q = %q should be %q (there: %v)", k, v, w, ok)
 			}

@@ -47,6 +47,7 @@ const (
 	tblOwed      = "ow" // goal, agent, message: an answer that is owed
 	tblReplan    = "ob" // goal, agent, obligation
 	tblReplanDue = "oo" // goal, agent, since, obligation: open ones
+	tblSeen      = "si" // goal, steady time it was seen, open session
 	tblTree      = "tr" // goal, working tree, agent, session
 	tblRunTodo   = "wt" // goal, todo, seq of a run about it
 	tblCadence   = "sc" // goal, agent: how often to wake it

@@ -1,5 +1,7 @@
 package kernel
 
+import "loopx/kernel/store"
+
 // OpenSession registers one running host conversation of an agent.
 type OpenSession struct {
 	Goal        string `json:"goal"`
@@ -33,7 +35,7 @@ func (c *OpenSession) decide(r *reader, e *env) (*decided, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &decided{changed: ev.Type == SessionOpened, events: []Event{*ev},
+	return &decided{changed: ev.Type == SessionOpened, events: append(idleClosed(r, e, g.ID, id), *ev),
 		result: map[string]any{"session_id": id, "goal_id": g.ID, "agent_id": a.ID}}, nil
 }
 
@@ -41,14 +43,14 @@ func (c *OpenSession) decide(r *reader, e *env) (*decided, error) {
 func (r *Reader) seeSession(e *env, goal, agent, id, host, hostSession, turn, tree string) (*Event, error) {
 	s := r.Session(goal, id)
 	if s == nil || s.State == "closed" {
-		n := &Session{ID: id, Goal: goal, Agent: agent, Host: host, HostSession: hostSession, Mode: "attached", State: "open", Turn: turn, Tree: tree, Opened: e.now, Seen: e.now}
+		n := &Session{ID: id, Goal: goal, Agent: agent, Host: host, HostSession: hostSession, Mode: "attached", State: "open", Turn: turn, Tree: tree, Opened: e.now, Seen: e.now, SeenSteady: e.steady}
 		return &Event{Type: SessionOpened, Goal: goal, Subject: id, Session: n}, nil
 	}
 	if s.Agent != agent {
 		return nil, Errorf(Conflict, "session_of_other", "the session %s belongs to %s", show(id), s.Agent).Try("loopx session open --goal-id %s --agent-id %s", goal, agent)
 	}
 	n := *s
-	n.Seen = e.now
+	n.Seen, n.SeenSteady = e.now, e.steady
 	n.Host, n.HostSession = or(host, s.Host), or(hostSession, s.HostSession)
 	if turn != "" {
 		n.Turn = turn
@@ -80,8 +82,52 @@ func (c *CloseSession) decide(r *reader, e *env) (*decided, error) {
 		return out, nil
 	}
 	n := *s
-	n.State, n.Seen = "closed", e.now
+	n.State, n.Ended = "closed", "asked"
+	if idle(s, e.steady) {
+		n.Ended = "idle" // it was seen when it was; nobody saw it now
+	} else {
+		n.Seen, n.SeenSteady = e.now, e.steady
+	}
 	out.changed = true
 	out.events = []Event{{Type: SessionClosed, Goal: g.ID, Subject: s.ID, Session: &n}}
 	return out, nil
+}
+
+// idleMS is how long a session may go unseen before it is over.
+const idleMS = dayMS
+
+// idleMost bounds the idle sessions that one command closes on its way.
+const idleMost = 8
+
+func idle(s *Session, steady int64) bool {
+	return s.State == "open" && s.SeenSteady > 0 && s.SeenSteady+idleMS <= steady
+}
+
+// IdleSessions lists open sessions of a goal that nobody saw for a day, those seen
+// longest ago first.
+func (r *Reader) IdleSessions(goal string, limit int) []*Session {
+	rg := under(limit, tblSeen, goal)
+	rg.To = store.Key(tblSeen, goal, store.I64(r.steady-idleMS+1))
+	var out []*Session
+	for _, id := range r.lastParts(rg) {
+		if s := r.Session(goal, id); s != nil {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// idleClosed closes sessions that were idle for a day, except the one that is being
+// seen. Their open work is kept; what a turn of theirs left is for its agent to
+// settle.
+func idleClosed(r *reader, e *env, goal, seen string) []Event {
+	var out []Event
+	for _, s := range r.IdleSessions(goal, idleMost) {
+		if s.ID != seen {
+			n := *s
+			n.State, n.Ended = "closed", "idle"
+			out = append(out, Event{Type: SessionClosed, Goal: goal, Subject: s.ID, Session: &n})
+		}
+	}
+	return out
 }

@@ -95,7 +95,7 @@ func (c *OpenTurn) session(r *reader, e *env, d *Decision, sid string) ([]Event,
 	if err != nil {
 		return nil, err
 	}
-	return append(out, *ev), nil
+	return append(append(out, idleClosed(r, e, d.Goal, sid)...), *ev), nil
 }
 
 // act reserves the slot, claims if asked to, and notes what a fallback passed by.

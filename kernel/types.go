@@ -69,6 +69,11 @@ type Session struct {
 	Tree        string `json:"tree,omitempty"` // digest of the working tree it is in
 	Opened      int64  `json:"opened"`
 	Seen        int64  `json:"seen"`
+	// SeenSteady is when it was last seen on the steady timeline; 0 in rows of a
+	// time before idle sessions were closed.
+	SeenSteady int64 `json:"seen_steady,omitempty"`
+	// Ended says how a closed one ended: asked, idle.
+	Ended string `json:"ended,omitempty"`
 }
 
 // Todo classes and states.

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"loopx/kernel/store"
 )
 
 // Workspace is where a caller works, as its CLI found it. None of it is kept
@@ -103,10 +105,19 @@ func (s *situation) repairTree(d *Decision) {
 	d.Scheduler = s.soon("a working tree is to be made")
 }
 
-// applySession keeps which agents work in which tree.
+// applySession keeps which agents work in which tree, and when each open session
+// was last seen.
 func applySession(t *tables, v *Session) {
-	if old := t.Session(v.Goal, v.ID); old != nil && old.Tree != "" {
-		t.del(tblTree, v.Goal, old.Tree, old.Agent, v.ID)
+	if old := t.Session(v.Goal, v.ID); old != nil {
+		if old.Tree != "" {
+			t.del(tblTree, v.Goal, old.Tree, old.Agent, v.ID)
+		}
+		if old.SeenSteady > 0 {
+			t.del(tblSeen, v.Goal, store.I64(old.SeenSteady), v.ID)
+		}
+	}
+	if v.SeenSteady > 0 && v.State == "open" {
+		t.mark("", tblSeen, v.Goal, store.I64(v.SeenSteady), v.ID)
 	}
 	t.put(v, tblSession, v.Goal, v.ID)
 	if v.Tree != "" && v.State == "open" {

@@ -149,8 +149,8 @@ func (q *Sessions) run(r *kernel.Reader) (any, error) {
 	out := SessionsView{GoalID: g.ID, Sessions: []SessionView{}}
 	for _, s := range r.Sessions(g.ID, 500) {
 		v := SessionView{ID: s.ID, Agent: s.Agent, Host: s.Host, Mode: s.Mode, State: s.State, Turn: s.Turn, Opened: s.Opened, Seen: s.Seen}
-		if r.Now()-s.Seen > idleMS {
-			v.State = "closed"
+		if s.SeenSteady == 0 && r.Now()-s.Seen > idleMS || s.SeenSteady > 0 && r.Steady()-s.SeenSteady >= idleMS {
+			v.State = "closed" // the next turn, or the daemon, writes it down
 		}
 		if t := r.Turn(g.ID, s.Agent, s.Turn); s.Turn != "" && t != nil {
 			v.LiveTurn = t.Status == kernel.TurnLive && t.Until > r.Steady()
