@@ -333,7 +333,7 @@ func (s *rows) recount(goal string) kernel.Counts {
 // allowance is what is spent in the window, held by an agent and by others.
 func (s *rows) allowance(g *kernel.Goal, agent string, steady int64) (spent, own, others int) {
 	for _, p := range s.spends {
-		if p.Goal == g.ID && p.Steady > steady-g.WindowMS {
+		if p.Goal == g.ID && p.Voided == 0 && p.Steady > steady-g.WindowMS {
 			spent += p.Slots
 		}
 	}

@@ -42,6 +42,9 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		"schedule":    m.schedule,
 		"replan":      m.replan,
 		"stuck":       m.stuck,
+		"void":        m.void,
+		"commit":      m.commit,
+		"drive":       m.drive,
 	}
 }
 

@@ -474,10 +474,14 @@ func (r *Reader) nextFree(g *Goal, edge, agent string) int64 {
 			at = v.Until
 		}
 	}
-	paid := under(1, tblSpend, g.ID)
+	paid := under(voidsMost+1, tblSpend, g.ID)
 	paid.From = store.Key(tblSpend, g.ID, edge)
 	r.scan(paid, func(_, v []byte) bool {
-		if s := decodeRow[Spend](r, v); s != nil && (at == 0 || s.Steady+g.WindowMS < at) {
+		s := decodeRow[Spend](r, v)
+		if s != nil && s.Voided > 0 {
+			return true // it frees nothing when it leaves
+		}
+		if s != nil && (at == 0 || s.Steady+g.WindowMS < at) {
 			at = s.Steady + g.WindowMS
 		}
 		return false

@@ -42,3 +42,28 @@ func TestVoid(t *testing.T) {
 	}
 	w.replays()
 }
+
+// What was taken back frees no slot when it leaves the window: the next one frees
+// with the oldest payment that counts.
+func TestNextSlotAfterAVoid(t *testing.T) {
+	w := newWorld(t)
+	two := 2
+	w.do(&kernel.CreateGoal{Goal: "site", Objective: "x", Agents: []string{"a"}, Allowed: &two}, cli())
+	w.todo("x", 1)
+	var ids []uint64
+	pay := func(turn string) {
+		w.do(&kernel.OpenTurn{Goal: "site", Agent: "a", Turn: turn, Claim: true}, cli())
+		got := w.do(&kernel.CommitTurn{Goal: "site", Agent: "a", Turn: turn, Refresh: &kernel.Refresh{Outcome: kernel.Progress}}, cli())
+		ids = append(ids, uint64(got["spend_id"].(float64)))
+	}
+	pay("t1")
+	w.pass(hour)
+	second := w.now
+	pay("t2")
+	w.pass(hour)
+	w.do(&kernel.VoidSlot{Goal: "site", Spend: ids[0], Reason: "the check was wrong"}, owner())
+	pay("t3")
+	if d := w.decide("a"); d.Rule != "R11" || d.Quota.NextFree != second+24*hour {
+		t.Errorf("%s, the next slot frees at %d, want %d", d.Rule, d.Quota.NextFree, second+24*hour)
+	}
+}
