@@ -324,7 +324,11 @@ func (p *importPlan) history(file string) {
 				return
 			}
 			p.spends = append(p.spends, kernel.ImportSpend{Slots: int(slots), At: at.UnixMilli()})
-			if at.UnixMilli() <= p.now-24*time.Hour.Milliseconds() {
+			window := time.Duration(max(p.goal.Window, 1)) * time.Hour
+			if p.goal.Window == 0 {
+				window = 24 * time.Hour
+			}
+			if at.UnixMilli() <= p.now-window.Milliseconds() {
 				row.changed("its window is over, so it counts no more")
 			}
 		default:
