@@ -304,3 +304,23 @@ func TestImportRenamesAndGoesOn(t *testing.T) {
 	}
 	verified(t, home)
 }
+
+// A goal keeps its window, and what was paid inside it counts.
+func TestImportKeepsTheWindow(t *testing.T) {
+	dir := project(t, false)
+	reg := filepath.Join(dir, ".loopx", "registry.json")
+	b, err := os.ReadFile(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(reg, []byte(strings.Replace(string(b), `"window_hours":24`, `"window_hours":168`, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	home := tempHome(t)
+	must(t, home, "goal", "create", "--goal-id", "else", "--objective", "Another goal") // a workspace has its owner's proof
+	must(t, home, "import", "loopx", "--project", dir, "--execute", "--owner-token-file", home.TokenFile())
+	if got := must(t, home, "quota", "status", "--goal-id", "site").raw; !strings.Contains(got, `"window_ms":604800000`) || !strings.Contains(got, `"allowed_slots":5040`) {
+		t.Errorf("the allowance is %s", got)
+	}
+	verified(t, home)
+}
