@@ -221,6 +221,12 @@ func TestNewcomer(t *testing.T) {
 	b.write("how far are you?")
 	b.until("the answer of an agent", says("I am a script, and no model reads this."))
 	b.shots("demo-chat")
+	// What is asked for is corrected in the chat, and each agent plans again.
+	b.write("/configure class-trip objective Take class 4b to the lighthouse, back at school by 16:30.")
+	b.press("Confirm")
+	b.until("the receipt of the correction", says("receipt r"))
+	b.press("Overview")
+	b.until("four agents that check their part", `[...document.querySelectorAll('main .row-main')].filter(x => x.innerText === "Check my part against what changed").length === 4`)
 	d.stop()
 }
 
