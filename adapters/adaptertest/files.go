@@ -3,7 +3,9 @@ package adaptertest
 import (
 	"bytes"
 	"errors"
+	"io"
 	"testing"
+	"time"
 
 	"loopx/adapters/chat"
 )
@@ -49,4 +51,45 @@ func files(t *testing.T, b *bench) {
 	b.stop()
 	b.BreakAuth()
 	refused("without a right", "", chat.Auth, at, 1<<20)
+}
+
+func sendFile(t *testing.T, b *bench) {
+	b.notStarted()
+	most := b.Adapter.Caps().FileMax
+	data := bytes.Repeat([]byte("measured\n"), 5000)
+	out := func(key, name string, data []byte) chat.Outgoing {
+		return chat.Outgoing{Key: key, Place: b.Private, File: &chat.OutFile{Name: name, Size: int64(len(data)), Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}}
+	}
+	ref, err := b.Adapter.Send(t.Context(), out("f1", "result (1).csv", data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, message, n := b.Sent(b.Private, "result (1).csv")
+	if !bytes.Equal(got, data) || n != 1 || message != ref.Message || ref.Place.Conversation != b.Private.Conversation {
+		t.Fatalf("%d bytes in %d messages, %s and %+v", len(got), n, message, ref)
+	}
+	if caps := b.Adapter.Caps(); caps.Find {
+		found, ok, err := b.Adapter.Find(t.Context(), ref.Place, "f1", time.Now().Add(-time.Minute))
+		if err != nil || !ok || found.Message != ref.Message {
+			t.Errorf("the file is not found again: %+v %v %v", found, ok, err)
+		}
+	}
+	_, err = b.Adapter.Send(t.Context(), out("f2", "film.bin", make([]byte, most+1)))
+	if e, ok := errors.AsType[*chat.Error](err); !ok || e.Kind != chat.Invalid || e.Code != chat.CodeTooLarge {
+		t.Errorf("larger than is sent: %v", err)
+	}
+	// The answer is lost: it is looked for, or sent again under the same key, and is
+	// there once.
+	b.LoseFile()
+	_, err = b.Adapter.Send(t.Context(), out("f3", "lost.csv", data))
+	if chat.KindOf(err) != chat.UnknownOutcome || err == nil {
+		t.Fatalf("a lost answer: %v", err)
+	}
+	_, ok, err := b.Adapter.Find(t.Context(), b.Private, "f3", time.Now().Add(-time.Minute))
+	if err == nil && !ok {
+		_, err = b.Adapter.Send(t.Context(), out("f3", "lost.csv", data))
+	}
+	if _, _, n := b.Sent(b.Private, "lost.csv"); err != nil || n != 1 {
+		t.Errorf("it is there %d times: %v", n, err)
+	}
 }

@@ -45,6 +45,7 @@ const (
 	React            Check = "react"       // our own signs on somebody's message
 	CatchUp          Check = "catch_up"    // what was said while nobody listened is fetched and marked
 	Files            Check = "files"       // what somebody attached is fetched, within a limit
+	SendFile         Check = "send_file"   // a file is sent, once, also when the answer to it was lost
 )
 
 // Harness describes an adapter to the suite.
@@ -109,6 +110,10 @@ type Surface struct {
 	// attachment.
 	Attach     func(who chat.User, where chat.Place, name string, data []byte) (Act, error)
 	RemoveFile func(id string)
+	// Sent is a file of the bot in a place by its name, and how often it is there.
+	Sent func(where chat.Place, name string) (data []byte, message string, n int)
+	// LoseFile makes the platform store the next file that is sent and never say so.
+	LoseFile func()
 	// Recall makes the adapter, which does not run yet, read the past of Private
 	// and Group when it does.
 	Recall func()
@@ -132,7 +137,7 @@ func Run(t *testing.T, h Harness) {
 		{Message, message}, {Mention, mention}, {Group, group}, {Press, press}, {PressAgain, pressAgain}, {Form, form},
 		{AckAfterAccept, ackAfterAccept}, {Redelivery, redelivery}, {SlowConversation, slowConversation}, {Order, order},
 		{Send, send}, {Update, update}, {Find, find}, {LostAnswer, lostAnswer}, {Notice, notice}, {Senders, senders},
-		{Secrets, secrets}, {Stop, stop}, {Caps, caps}, {CatchUp, catchUp}, {React, react}, {Files, files}, {Pin, pin},
+		{Secrets, secrets}, {Stop, stop}, {Caps, caps}, {CatchUp, catchUp}, {React, react}, {Files, files}, {SendFile, sendFile}, {Pin, pin},
 	} {
 		t.Run(string(c.name), func(t *testing.T) {
 			if why, ok := h.Cannot[c.name]; ok {
@@ -154,7 +159,7 @@ func Run(t *testing.T, h Harness) {
 // declared refuses to leave out what the adapter says it can do.
 func declared(t *testing.T, h Harness) {
 	caps := h.New(t).Adapter.Caps()
-	for c, has := range map[Check]bool{Update: caps.Edit, Find: caps.Find, Notice: caps.Notices, Form: caps.Forms, CatchUp: caps.CatchUp, React: caps.React, Files: caps.Files, Pin: caps.Pin} {
+	for c, has := range map[Check]bool{Update: caps.Edit, Find: caps.Find, Notice: caps.Notices, Form: caps.Forms, CatchUp: caps.CatchUp, React: caps.React, Files: caps.Files, SendFile: caps.FileMax > 0, Pin: caps.Pin} {
 		if _, out := h.Cannot[c]; out && has {
 			t.Errorf("Caps declares %q, so the suite may not leave it out", c)
 		}

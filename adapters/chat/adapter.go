@@ -52,6 +52,8 @@ type Outgoing struct {
 	Mention *User `json:"mention,omitempty"`
 	// Silent asks not to notify, where the platform can.
 	Silent bool `json:"silent,omitempty"`
+	// File is sent instead of Card and Text. Only to surfaces whose Caps say so.
+	File *OutFile `json:"file,omitempty"`
 }
 
 // Adapter joins one connection to the bot. Send, Update, Find and Notice may be
@@ -136,6 +138,7 @@ type Caps struct {
 	CardMax  int      `json:"card_max"`  // bytes of one rendered card
 	MaxWrite int      `json:"max_write"` // writes a minute to one conversation
 	Files    bool     `json:"files"`     // the adapter is a Fetcher
+	FileMax  int64    `json:"file_max"`  // bytes of one file in Outgoing; 0: it sends none
 }
 
 // Duration is a time.Duration that reads well in JSON.

@@ -17,6 +17,14 @@ type Fetcher interface {
 	Fetch(ctx context.Context, ref Ref, a Attachment, most int64, w io.Writer) error
 }
 
+// OutFile is a file to send.
+type OutFile struct {
+	Name string `json:"name"` // as people see it; a base name
+	Size int64  `json:"size"` // bytes, more than 0
+	// Open reads the content from its start. It is called once a try.
+	Open func() (io.ReadCloser, error) `json:"-"`
+}
+
 // Codes of Fetch that are the same on every platform.
 const (
 	CodeTooLarge = "file_too_large"

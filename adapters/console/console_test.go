@@ -28,6 +28,7 @@ func TestSuite(t *testing.T) {
 		adaptertest.LostAnswer:       "there is no network between the page and the bot; a repeated key gives the first message",
 		adaptertest.Senders:          "only people of this machine are on the page",
 		adaptertest.Secrets:          "the page has no credential",
+		adaptertest.SendFile:         "whoever is at the page has the folder the file lies in",
 		adaptertest.Files:            "the page takes no files from a browser: whoever sits there has the folder",
 		adaptertest.Pin:              "the page has its own board of every goal",
 		adaptertest.React:            "the page shows beside each message how far it is",

@@ -173,7 +173,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Discord can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Discord, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true, React: true, Files: true, Pin: true,
+		Platform: chat.Discord, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true, React: true, Files: true, FileMax: maxFile, Pin: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxContent, CardMax: maxAllText, MaxWrite: 60,
 	}
 }

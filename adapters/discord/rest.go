@@ -68,6 +68,7 @@ type call struct {
 	// has a limit of its own (docs, "Rate Limits").
 	route, major string
 	body         any
+	file         *upload // beside the body
 	what         op
 	// open calls carry no token of ours and are outside of the bot's budget:
 	// answers to interactions.
@@ -91,7 +92,13 @@ func (r *rest) do(ctx context.Context, c call, out any) error {
 	if err != nil {
 		return err
 	}
-	resp, err := lane.Call(r.Client, req, maxBody, r.clean)
+	client := r.Client
+	if c.file != nil { // ctx has the time of a whole file
+		own := *client
+		own.Timeout = 0
+		client = &own
+	}
+	resp, err := lane.Call(client, req, maxBody, r.clean)
 	if err != nil {
 		return noAnswer(err, c.what)
 	}
@@ -117,19 +124,27 @@ func (r *rest) do(ctx context.Context, c call, out any) error {
 
 func (r *rest) request(ctx context.Context, c call) (*http.Request, error) {
 	var body io.Reader
+	contentType := "application/json"
 	if c.body != nil {
 		raw, err := json.Marshal(c.body)
 		if err != nil {
 			return nil, &chat.Error{Kind: chat.Invalid, Code: "bad_body", Err: r.clean.Error(err)}
 		}
 		body = bytes.NewReader(raw)
+		if c.file != nil {
+			form, kind, err := c.file.form(raw)
+			if err != nil {
+				return nil, &chat.Error{Kind: chat.Invalid, Code: "bad_body", Err: r.clean.Error(err)}
+			}
+			body, contentType = strings.NewReader(form), kind
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, c.verb, r.base+c.path, body)
 	if err != nil {
 		return nil, &chat.Error{Kind: chat.Invalid, Code: "bad_address", Err: r.clean.Error(err)}
 	}
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", contentType)
 	}
 	req.Header.Set("User-Agent", "DiscordBot (loopx, 1)")
 	if !c.open {

@@ -36,6 +36,13 @@ func (a *Adapter) Send(ctx context.Context, out chat.Outgoing) (chat.Ref, error)
 		}
 		ref.Place.Conversation, ref.Place.Thread = id, ""
 	}
+	if out.File != nil {
+		id, err := sendFile(ctx, a, ref.Place, out)
+		if ref.Message = id; err == nil {
+			a.health.Sent()
+		}
+		return ref, err
+	}
 	content, err := bodyOf(out)
 	if err != nil {
 		return ref, err

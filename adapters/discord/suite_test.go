@@ -129,6 +129,8 @@ func surface(t *testing.T) adaptertest.Surface {
 		FailPin: func() {
 			s.Inject(sim.Fault{Method: "pins.add", Kind: sim.FaultError, Status: 403, Code: 50013})
 		},
+		Sent:       func(where chat.Place, name string) ([]byte, string, int) { return s.File(where.Conversation, name) },
+		LoseFile:   func() { s.Inject(sim.Fault{Method: "messages.create", Kind: sim.FaultWriteHang}) },
 		FailSigns:  func() { s.Inject(sim.Fault{Method: "reactions.add", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past = []string{s.DM(sim.Ana), sim.General} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "messages.create", Kind: sim.FaultWriteHang}) },

@@ -207,7 +207,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Lark can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Lark, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true, React: true, Files: true, Pin: true,
+		Platform: chat.Lark, Edit: true, Find: true, Notices: true, AckCard: true, Forms: true, Threads: true, CatchUp: true, React: true, Files: true, FileMax: maxFile, Pin: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxText, CardMax: maxContent, MaxWrite: maxWrite,
 	}
 }

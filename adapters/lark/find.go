@@ -54,6 +54,10 @@ func (a *Adapter) Find(ctx context.Context, place chat.Place, key string, since 
 		case ok && other.key != key: // another write of this process
 		case str(m.MsgType) == typeCard && strings.Contains(content, `"`+mark+`"`):
 			found = message
+		case str(m.MsgType) == typeFile && remembered && rec.typ == typeFile && digest(fileName(content)) == rec.words:
+			found = message
+		case str(m.MsgType) == typeFile:
+			texts = true
 		case str(m.MsgType) != typePost:
 		case remembered && rec.typ == typePost && digest(wordsOf(content)) == rec.words:
 			found = message

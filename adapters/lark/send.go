@@ -118,7 +118,13 @@ func (a *Adapter) Send(ctx context.Context, out chat.Outgoing) (chat.Ref, error)
 	if ref.Place.Conversation == "" {
 		return ref, &chat.Error{Kind: chat.Invalid, Code: "no_place", Err: errors.New("the message says neither where nor to whom")}
 	}
-	d, err := a.draftOf(out)
+	var d draft
+	var err error
+	if out.File != nil {
+		d, err = fileDraft(ctx, a.rest, out.File)
+	} else {
+		d, err = a.draftOf(out)
+	}
 	if err == nil {
 		err = a.write(ctx, &ref, out.Key, d)
 	}

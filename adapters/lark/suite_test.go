@@ -123,6 +123,8 @@ func surfaceOf(t *testing.T, s *sim.Server, a *lark.Adapter, past *recall) adapt
 		RemoveFile: s.DeleteFile,
 		Pinned:     func(ref chat.Ref) bool { m, _ := s.Message(ref.Message); return m.Pinned },
 		FailPin:    func() { s.Inject(sim.Fault{Method: "im.pin.create", Kind: sim.FaultError, Code: 99991672}) },
+		Sent:       func(where chat.Place, name string) ([]byte, string, int) { return s.File(where.Conversation, name) },
+		LoseFile:   func() { s.Inject(sim.Fault{Method: "im.message.create", Kind: sim.FaultWriteHang}) },
 		FailSigns:  func() { s.Inject(sim.Fault{Method: "im.reaction.list", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past.list = []string{s.DM("ou_ana"), "oc_gen"} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "im.message.create", Kind: sim.FaultWriteHang}) },

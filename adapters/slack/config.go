@@ -191,7 +191,7 @@ func New(cfg Config) (*Adapter, error) {
 // Caps says what Slack can do.
 func (a *Adapter) Caps() chat.Caps {
 	return chat.Caps{
-		Platform: chat.Slack, Edit: true, Find: true, Notices: true, Forms: true, Threads: true, CatchUp: true, React: true, Files: true, Pin: true,
+		Platform: chat.Slack, Edit: true, Find: true, Notices: true, Forms: true, Threads: true, CatchUp: true, React: true, Files: true, FileMax: maxFile, Pin: true,
 		AckIn: chat.Duration(3 * time.Second), TextMax: maxText, CardMax: maxCard, MaxWrite: 60,
 	}
 }

@@ -38,6 +38,13 @@ func (a *Adapter) Send(ctx context.Context, out chat.Outgoing) (chat.Ref, error)
 	if out.To != nil {
 		ref.Place.Thread = ""
 	}
+	if out.File != nil {
+		ref.Message, err = sendFile(ctx, a, ref.Place, out.Key, out.File)
+		if err == nil {
+			a.health.Sent()
+		}
+		return ref, err
+	}
 	opts, err := content(out, maxPost)
 	if err != nil {
 		return ref, err
@@ -215,7 +222,7 @@ func (a *Adapter) Find(ctx context.Context, place chat.Place, key string, since 
 		}
 		for _, m := range msgs {
 			own := m.User == id.user || m.BotID != "" && m.BotID == id.bot
-			if own && m.Metadata.EventType == metaType && m.Metadata.EventPayload[metaKey] == key {
+			if own && (m.Metadata.EventType == metaType && m.Metadata.EventPayload[metaKey] == key || marked(m, key)) {
 				return chat.Ref{Place: place, Message: m.Timestamp}, true, nil
 			}
 		}

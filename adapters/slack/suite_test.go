@@ -166,6 +166,8 @@ func surfaceOf(t *testing.T, s *sim.Server, a *slack.Adapter, past *recall) adap
 		RemoveFile: s.DeleteFile,
 		Pinned:     func(ref chat.Ref) bool { m, _ := s.Message(ref.Place.Conversation, ref.Message); return m.Pinned },
 		FailPin:    func() { s.Inject(sim.Fault{Method: "pins.add", Kind: sim.FaultError, Code: "missing_scope"}) },
+		Sent:       func(where chat.Place, name string) ([]byte, string, int) { return s.File(where.Conversation, name) },
+		LoseFile:   func() { s.Inject(sim.Fault{Method: "files.completeUploadExternal", Kind: sim.FaultWriteHang}) },
 		FailSigns:  func() { s.Inject(sim.Fault{Method: "reactions.add", Kind: sim.FaultWriteHang}) },
 		Recall:     func() { past.list = []string{s.DM("U0ANA"), "C0GEN"} },
 		LoseAnswer: func() { s.Inject(sim.Fault{Method: "chat.postMessage", Kind: sim.FaultWriteHang}) },
