@@ -16,6 +16,9 @@ func (o *outbox) secret(out chat.Outgoing) string {
 	if o.scan == nil {
 		return ""
 	}
+	if out.File != nil {
+		return fileSecret(o, out.File)
+	}
 	if what := o.scan.Find(out.Text); what != "" || out.Card == nil {
 		return what
 	}

@@ -230,7 +230,7 @@ func (b *Bot) connect() error {
 	add := func(name string, p chat.Platform, a chat.Adapter, local func(chat.User) (kernel.Actor, bool)) {
 		b.engine.conns = append(b.engine.conns, &connection{
 			name: name, platform: p, adapter: a, sink: &sink{k: k, platform: p, log: log, local: local, zone: b.opt.Zone, state: state},
-			outbox:  &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, attend: at, log: log, lineup: newLineup(a.Caps()), signs: newSigns(a, log)},
+			outbox:  &outbox{k: k, name: name, adapter: a, zone: b.opt.Zone, now: time.Now, attend: at, log: log, lineup: newLineup(a.Caps()), signs: newSigns(a, log), home: b.opt.Home.Dir},
 			fetcher: &fetcher{k: k, name: name, adapter: a, home: b.opt.Home.Dir, now: time.Now, log: log},
 		})
 		c := b.engine.conns[len(b.engine.conns)-1]

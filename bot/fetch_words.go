@@ -16,7 +16,7 @@ func fileWords(lang, agent string, v *inbox.Message) string {
 	who := agent
 	switch {
 	case who == "" && zh:
-		who = "智能体"
+		who = "Agent"
 	case who == "":
 		who = "the agent"
 	}
@@ -97,4 +97,25 @@ func fileWhyZH(code string) string {
 		return "应用没有读取文件的权限，所有者可以用 `loopx doctor` 查看如何开通。"
 	}
 	return "平台没有交出这个文件。"
+}
+
+// unsentWords says that a file of an answer could not be sent, why, and what to do.
+func unsentWords(lang string, f *inbox.AnswerFile, code string, most int64) string {
+	zh := lang == "zh"
+	name := fileName(chat.Attachment{Name: f.Name}, zh) + " (" + fileSize(f.Bytes) + ")"
+	why, whyZH := "the platform did not take it", "平台没有接受"
+	switch code {
+	case chat.CodeTooLarge:
+		why, whyZH = "files here have at most "+fileSize(most), "这里的文件不能超过 "+fileSize(most)
+	case "no_files":
+		why, whyZH = "files are not sent here", "这里不能发送文件"
+	case chat.CodeNoFile:
+		why, whyZH = "it is no longer in the state folder", "文件已不在状态目录中"
+	case "missing_scope", "99991672", "99991679", "50013":
+		why, whyZH = "the app lacks the right to send files; `loopx doctor` says how to give it", "应用没有发送文件的权限，可用 `loopx doctor` 查看如何开通"
+	}
+	if zh {
+		return name + " 无法发送：" + whyZH + "。可以请 Agent 把它放到你能读到的地方。"
+	}
+	return name + " could not be sent: " + why + ". Ask the agent to put it where you can read it."
 }

@@ -38,6 +38,7 @@ type outbox struct {
 	scan *boundary.Scanner
 	// unpinned is why the last status card could not be pinned.
 	unpinned atomic.Pointer[string]
+	home     string // the state folder, where files lie
 }
 
 // run works until ctx ends. wake receives after commits.
@@ -145,6 +146,9 @@ func (o *outbox) write(ctx context.Context, id string) (ok bool, err error) {
 		if e, ok := errors.AsType[*chat.Error](err); ok && e.Kind == chat.RateLimited {
 			o.lineup.wait(o.now(), max(e.After, 250*time.Millisecond))
 		}
+		if done, bad := unsent(ctx, o, it, err); done || bad != nil {
+			return false, bad
+		}
 		return false, o.failed(ctx, id, err)
 	}
 	o.signs.want(d.mark)
@@ -180,7 +184,7 @@ func (o *outbox) begin(ctx context.Context, id string) (it *inbox.Item, look boo
 		return nil, false, nil, err
 	case it.Message == "":
 		err = o.k.Store().Update(ctx, func(tx store.Tx) (err error) {
-			if err = o.split(tx, id); err != nil {
+			if err = errors.Join(o.split(tx, id), fitFile(o, tx, id)); err != nil {
 				return err
 			}
 			if it, err = inbox.Load(tx, id); err != nil || it == nil {
@@ -241,7 +245,7 @@ func (o *outbox) failed(ctx context.Context, id string, err error) error {
 func (o *outbox) put(ctx context.Context, it *inbox.Item, look bool, d *draft) (chat.Ref, error) {
 	ref := chat.Ref{Place: it.Place, Message: it.Message}
 	if look {
-		if !o.adapter.Caps().Find && it.Kind == inbox.Text {
+		if !o.adapter.Caps().Find && (it.Kind == inbox.Text || it.Kind == inbox.FileItem) {
 			return ref, &chat.Error{Kind: chat.Invalid, Code: "cannot_look_up"}
 		}
 		if o.adapter.Caps().Find {
@@ -263,7 +267,7 @@ func (o *outbox) put(ctx context.Context, it *inbox.Item, look bool, d *draft) (
 	if ref.Message == "" {
 		return o.adapter.Send(ctx, d.out)
 	}
-	if it.Kind == inbox.Text {
+	if it.Kind == inbox.Text || it.Kind == inbox.FileItem {
 		return ref, nil
 	}
 	return ref, o.adapter.Update(ctx, ref, d.out)
@@ -321,6 +325,9 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 		}
 		d.out.Card, d.out.Text = &card, chat.PlainText(card)
 	}
+	if it.Kind == inbox.FileItem && it.File != nil {
+		d.out.File = outFile(o, it.File)
+	}
 	if it.Kind == inbox.Away {
 		r, err := o.k.ReaderOf(tx)
 		if err != nil {
@@ -355,7 +362,7 @@ func (o *outbox) draw(tx store.ReadTx, it *inbox.Item) (*draft, error) {
 	}
 	b, err := same, error(nil)
 	if b == nil {
-		if b, err = json.Marshal([]any{d.out.Card, d.out.Text}); err != nil {
+		if b, err = json.Marshal([]any{d.out.Card, d.out.Text, d.out.File}); err != nil {
 			return nil, err
 		}
 	}

@@ -31,6 +31,8 @@ type phone struct {
 	close   func()
 	say     func(text string)
 	attach  func(name string, data []byte)
+	// file is a file of the bot in Wei's private conversation, and how often.
+	file func(name string) (data []byte, n int)
 	// giveUp ends the redelivery of what the app did not take; nil where there is none.
 	giveUp func()
 	see    func() []shown
@@ -111,7 +113,8 @@ func slackPhone() phone {
 		secrets: map[string]string{"A": s.AppToken(), "B": s.BotToken(), "W": s.SigningSecret()}, close: s.Close, wait: s.Wait,
 		say:    func(text string) { s.Say(wei, dm, text) },
 		attach: func(name string, data []byte) { s.Attach(wei, dm, "", name, data) }, giveUp: s.GiveUp,
-		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "C0GEN",
+		file: func(name string) ([]byte, int) { data, _, n := s.File(dm, name); return data, n },
+		see:  func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "C0GEN",
 		pinned: func() (out []string) {
 			for _, m := range s.Messages("C0GEN") {
 				if m.Pinned {
@@ -182,6 +185,7 @@ func discordPhone() phone {
 		secrets: map[string]string{"B": s.Token()}, close: s.Close, wait: s.Wait,
 		say:    func(text string) { s.Say(discordsim.Wei, dm, text) },
 		attach: func(name string, data []byte) { s.Attach(discordsim.Wei, dm, "", name, data) },
+		file:   func(name string) ([]byte, int) { data, _, n := s.File(dm, name); return data, n },
 		see:    func() []shown { return seeIn(dm) }, seeIn: seeIn, group: discordsim.General,
 		pinned: func() (out []string) {
 			for _, m := range s.Messages(discordsim.General) {
@@ -246,7 +250,8 @@ func larkPhone(app string) phone {
 		secrets: map[string]string{"S": s.AppSecret(), "K": "an-encrypt-key", "V": s.VerificationToken()}, close: s.Close, wait: s.Wait,
 		say:    func(text string) { s.Say(who, dm, text) },
 		attach: func(name string, data []byte) { s.Attach(who, dm, "file", name, data) }, giveUp: s.GiveUp,
-		see: func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "oc_gen",
+		file: func(name string) ([]byte, int) { data, _, n := s.File(dm, name); return data, n },
+		see:  func() []shown { return seeIn(dm) }, seeIn: seeIn, group: "oc_gen",
 		pinned: func() (out []string) {
 			for _, m := range s.Messages("oc_gen") {
 				if m.Pinned {

@@ -10,7 +10,7 @@ import (
 
 // answer owes an agent's answer to the place that was frozen with the message,
 // once: the key is the message.
-func (m *Mail) answer(d *Delivery, text string) (string, error) {
+func (m *Mail) answer(d *Delivery, text string, files []AnswerFile) (string, error) {
 	title := d.Goal
 	if g := m.r.Goal(d.Goal); g != nil {
 		title = g.Title
@@ -18,7 +18,16 @@ func (m *Mail) answer(d *Delivery, text string) (string, error) {
 	key := short("answer", d.ID)
 	it := &Item{ID: "a" + key, Kind: Text, Key: key, Place: d.Reply, Goal: d.Goal, Of: d.ID, State: Ready, Created: m.now,
 		Text: d.Holder + " · " + title + "\n" + text}
-	return it.ID, m.t.want(it)
+	then := ""
+	for i, f := range slices.Backward(files) {
+		n := &Item{ID: it.ID + "-f" + strconv.Itoa(i+1), Kind: FileItem, Key: short("file", it.Key, strconv.Itoa(i)), Place: d.Reply, Goal: d.Goal, Of: d.ID, State: Ready, Created: m.now, File: &f, Then: then}
+		if err := m.t.put(n, tblItem, n.ID); err != nil {
+			return "", err
+		}
+		then = n.ID
+	}
+	it.Then = then
+	return it.ID, firstErr(keepAnswer(m, d, files), m.t.want(it))
 }
 
 // outside follows an item that a platform has for the first time: the next part
@@ -38,7 +47,7 @@ func outside(t *Tx, it *Item) error {
 	if it.Kind == Status {
 		return owePin(t, it, true)
 	}
-	if it.Kind != Text || it.Of == "" {
+	if it.Kind != Text && it.Kind != FileItem || it.Of == "" {
 		return nil
 	}
 	d, err := LoadDelivery(t.tx, it.Of)
@@ -64,7 +73,7 @@ func stranded(t *Tx, it *Item) error {
 		}
 		next = n.Then
 	}
-	if it.Of == "" || it.Kind != Text {
+	if it.Of == "" || it.Kind != Text && it.Kind != FileItem {
 		return nil
 	}
 	return t.tx.Put(store.Key(tblDead, store.I64(t.now), it.Of), nil)
@@ -87,10 +96,10 @@ func Ours(tx store.ReadTx, connection, conversation, said string) (*Item, error)
 // each due once the one before it is outside.
 func (t *Tx) Split(id string, parts []string) error {
 	it, err := Load(t.tx, id)
-	if err != nil || it == nil || it.Message != "" || it.State != Ready || it.Then != "" || len(parts) < 2 {
+	if err != nil || it == nil || it.Message != "" || it.State != Ready || len(parts) < 2 {
 		return err
 	}
-	of, then := it.Of, ""
+	of, then := it.Of, it.Then
 	for i, text := range slices.Backward(parts[1:]) {
 		key := short("part", it.Key, strconv.Itoa(i))
 		next := &Item{ID: it.ID + "-" + strconv.Itoa(i+1), Kind: Text, Key: key, Place: it.Place, Goal: it.Goal, Text: text, State: Ready, Created: t.now, Seq: it.Seq, Of: of, Then: then}

@@ -134,6 +134,8 @@ type SettleMessage struct {
 	Attempt int    `json:"attempt,omitempty"` // binds to this lease; 0 to whichever is held
 	Outcome string `json:"outcome"`           // adopted, declined, deferred
 	Reply   string `json:"reply,omitempty"`
+	// Files are sent behind the answer's words, in order.
+	Files []AnswerFile `json:"files,omitempty"`
 }
 
 // Name implements kernel.Command.
@@ -169,6 +171,9 @@ func (c *SettleMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (
 		if len(c.Reply) > replyMost {
 			return nil, false, kernel.Errorf(kernel.Invalid, "too_long", "an answer has at most %d bytes", replyMost).Try("put the rest where people can read it, and say where")
 		}
+		if err := checkAnswerFiles(c.Files); err != nil {
+			return nil, false, err
+		}
 		d, err := m.need(g.ID, c.Message)
 		if err != nil {
 			return nil, false, err
@@ -178,13 +183,17 @@ func (c *SettleMessage) Run(k *kernel.Kernel, tx store.Tx, opt kernel.Options) (
 			reply = ""
 		}
 		out := &Settled{ID: d.ID, Goal: g.ID, Agent: a.ID, Reply: "none"}
-		words := short("words", reply)
+		parts := []string{"words", reply}
+		for _, f := range c.Files {
+			parts = append(parts, f.Name, f.SHA256)
+		}
+		words := short(parts...)
 		if d.State == Answered && d.Holder == a.ID && d.Outcome == c.Outcome && d.Words == words {
 			out.State, out.Outcome = d.State, d.Outcome
 			return out, false, nil // done before, with the same words
 		}
 		d.Words = words
-		if err := m.settle(d, a.ID, c.Session, c.Attempt, c.Outcome, reply); err != nil {
+		if err := m.settle(d, a.ID, c.Session, c.Attempt, c.Outcome, reply, c.Files); err != nil {
 			return nil, false, err
 		}
 		out.State, out.Outcome = d.State, d.Outcome

@@ -281,7 +281,7 @@ func (m *Mail) forSession(d *Delivery, session string) bool {
 }
 
 // settle ends a delivery with the agent's outcome and owes its answer.
-func (m *Mail) settle(d *Delivery, agent, session string, attempt int, outcome, reply string) error {
+func (m *Mail) settle(d *Delivery, agent, session string, attempt int, outcome, reply string, files []AnswerFile) error {
 	again := func(e *kernel.Error) error {
 		return e.With("message_id", d.ID).Try("loopx inbox next --goal-id %s --agent-id %s", d.Goal, agent)
 	}
@@ -301,8 +301,11 @@ func (m *Mail) settle(d *Delivery, agent, session string, attempt int, outcome, 
 		return again(kernel.Errorf(kernel.Conflict, "lease_lost", "the message was given to %s again after its lease ran out", d.Holder))
 	}
 	d.State, d.Outcome = Answered, outcome
+	if reply == "" && len(files) > 0 {
+		reply = files[0].Name
+	}
 	if reply != "" && d.Mode != ReplyNone {
-		item, err := m.answer(d, reply)
+		item, err := m.answer(d, reply, files)
 		if err != nil {
 			return err
 		}

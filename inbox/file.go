@@ -1,8 +1,10 @@
 package inbox
 
 import (
+	"encoding/hex"
 	"errors"
 	"slices"
+	"strings"
 
 	"loopx/adapters/chat"
 	"loopx/kernel"
@@ -173,15 +175,18 @@ func dropFiles(m *Mail, v *Message) error {
 		}
 		v.FetchAt = 0
 	}
+	digests := v.Answers
 	for _, f := range v.Files {
-		if f.Digest == "" {
-			continue
+		if f.Digest != "" {
+			digests = append(digests, f.Digest)
 		}
-		if err := firstErr(m.tx.Delete(store.Key(tblFile, f.Digest, v.ID)), m.tx.Put(store.Key(tblUnkeep, f.Digest), nil)); err != nil {
+	}
+	for _, digest := range digests {
+		if err := firstErr(m.tx.Delete(store.Key(tblFile, digest, v.ID)), m.tx.Put(store.Key(tblUnkeep, digest), nil)); err != nil {
 			return err
 		}
 	}
-	v.Files = nil
+	v.Files, v.Answers = nil, nil
 	return nil
 }
 
@@ -238,3 +243,65 @@ func attached(v *Message) []kernel.Attached {
 // FilePath is where a fetched file lies in the state folder: a name made of its
 // digest and of nothing that anybody chose.
 func FilePath(digest string) string { return "files/" + digest }
+
+// AnswerFile is a file that an agent's answer sends. Its bytes lie in the state
+// folder under their digest before the answer is given.
+type AnswerFile struct {
+	Name   string `json:"name"` // as people see it
+	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// AnswerFilesMost is how many files one answer sends.
+const AnswerFilesMost = 5
+
+// checkAnswerFiles refuses what no platform takes, and a name that is more than
+// one.
+func checkAnswerFiles(list []AnswerFile) error {
+	if len(list) > AnswerFilesMost {
+		return kernel.Errorf(kernel.Invalid, "too_many_files", "an answer sends at most %d files", AnswerFilesMost).Try("put the rest where people can read it, and say where")
+	}
+	for _, f := range list {
+		raw, err := hex.DecodeString(f.SHA256)
+		switch {
+		case err != nil || len(raw) != 32 || f.SHA256 != strings.ToLower(f.SHA256):
+			return kernel.Errorf(kernel.Invalid, "bad_digest", "a file is named by its SHA-256").Try("loopx inbox settle --file PATH")
+		case f.Bytes <= 0:
+			return kernel.Errorf(kernel.Invalid, "empty_file", "an empty file cannot be sent")
+		case f.Bytes > FileMost:
+			return kernel.Errorf(kernel.Invalid, "file_too_large", "a file of an answer has at most %d MB", FileMost>>20).Try("put it where people can read it, and say where")
+		case f.Name == "" || f.Name == "." || f.Name == ".." || strings.ContainsAny(f.Name, "/\\") || len(f.Name) > 200 || chat.Visible(f.Name) != f.Name || strings.ContainsAny(f.Name, "\n\t"):
+			return kernel.Errorf(kernel.Invalid, "bad_file_name", "a file's name is one plain name of at most 200 bytes")
+		}
+	}
+	return nil
+}
+
+// keepAnswer notes which files the answer to a message needs.
+func keepAnswer(m *Mail, d *Delivery, list []AnswerFile) error {
+	if len(list) == 0 {
+		return nil
+	}
+	v, err := LoadMessage(m.tx, d.ID)
+	if err != nil || v == nil {
+		return err
+	}
+	for _, f := range list {
+		if err := m.tx.Put(store.Key(tblFile, f.SHA256, v.ID), nil); err != nil {
+			return err
+		}
+		v.Answers = append(v.Answers, f.SHA256)
+	}
+	return m.putMessage(v)
+}
+
+// AsText makes a text of a file that cannot be sent where it belongs, before
+// anything of it is outside.
+func AsText(t *Tx, id, text string) error {
+	it, err := Load(t.tx, id)
+	if err != nil || it == nil || it.Kind != FileItem || it.Message != "" {
+		return err
+	}
+	it.Kind, it.Text, it.State, it.Tries, it.Why = Text, text, Ready, 0, ""
+	return t.want(it)
+}

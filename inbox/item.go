@@ -51,6 +51,7 @@ const (
 	Line     = "line"     // one line about a gate where others read along, redrawn as it changes
 	Text     = "text"     // one message, written once
 	Digest   = "digest"   // what waits for a person, written once a day when something does
+	FileItem = "file"     // a file of an agent's answer, written once
 	Progress = "progress" // how far a person's message is, redrawn as it goes on
 )
 
@@ -115,6 +116,8 @@ type Item struct {
 	Off     bool   `json:"off,omitempty"`
 	Pinned  bool   `json:"pinned,omitempty"`
 	PinWhy  string `json:"pin_why,omitempty"`
+	// File is what a file item sends.
+	File *AnswerFile `json:"file,omitempty"`
 	// Gone is what a summary of the time away is about.
 	Gone *Gone `json:"gone,omitempty"`
 	// Person is whose private conversation a card is in, Copy that the person is

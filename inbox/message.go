@@ -45,10 +45,12 @@ type Message struct {
 	Attachments []chat.Attachment `json:"attachments,omitempty"`
 	// Files are the attachments once an agent is to have them, FetchAt when they
 	// are looked at next, UTC ms, 0 for never.
-	Files     []File `json:"files,omitempty"`
-	FetchAt   int64  `json:"fetch_at,omitempty"`
-	Text      string `json:"text"` // original line breaks, at most 32 KiB
-	Truncated bool   `json:"truncated,omitempty"`
+	Files   []File `json:"files,omitempty"`
+	FetchAt int64  `json:"fetch_at,omitempty"`
+	// Answers are the digests of files that its answer sends.
+	Answers   []string `json:"answers,omitempty"`
+	Text      string   `json:"text"` // original line breaks, at most 32 KiB
+	Truncated bool     `json:"truncated,omitempty"`
 	// Order is one sequence of all that was captured, on every surface.
 	Order uint64 `json:"order"`
 	// Capture and Reason are the verdict.

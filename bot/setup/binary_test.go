@@ -320,7 +320,7 @@ func withScopes(t *testing.T, s *slacksim.Server, scopes string) string {
 func TestUnattended(t *testing.T) {
 	s := slacksim.New(slacksim.Options{})
 	defer s.Close()
-	base := withScopes(t, s, "app_mentions:read,channels:history,chat:write,commands,files:read,groups:history,im:history,im:write,pins:write,reactions:write,users:read")
+	base := withScopes(t, s, "app_mentions:read,channels:history,chat:write,commands,files:read,files:write,groups:history,im:history,im:write,pins:write,reactions:write,users:read")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "app")
 	if err := os.WriteFile(file, []byte(s.AppToken()+"\n"), 0o644); err != nil {

@@ -134,6 +134,7 @@ func messageText(a *app, rec kernel.Receipt, out inbox.Leasing) string {
 func inboxSettle(a *app) *cobra.Command {
 	var t turnArgs
 	var file string
+	var files []string
 	c := &inbox.SettleMessage{}
 	cmd := a.verbOf("settle", "end a message with its outcome and answer", func(f *pflag.FlagSet) {
 		a.scopeFlags(f, &t.scope)
@@ -147,6 +148,7 @@ func inboxSettle(a *app) *cobra.Command {
 		f.StringVar(&c.Outcome, "outcome", "", "adopted, declined or deferred")
 		f.StringVar(&c.Reply, "reply", "", "what the person is told, in the place the message came from")
 		f.StringVar(&file, "reply-file", "", "a file with the answer, - for standard input")
+		f.StringArrayVar(&files, "file", nil, "a file that is sent behind the answer, at most 20 MB; may be repeated, up to 5")
 		f.IntVar(&c.Attempt, "attempt", 0, "only if this lease is still held (attempt in the answer of next)")
 	}, func() error {
 		c.Goal, c.Agent, c.Session = t.goal, t.agent, t.sessionID()
@@ -160,7 +162,14 @@ func inboxSettle(a *app) *cobra.Command {
 			}
 			c.Reply = text
 		}
+		drop, err := stageFiles(a, c, files)
+		if err != nil {
+			return err
+		}
 		rec, err := a.do(c, c.Agent, "")
+		if err != nil || rec.Preview {
+			drop(err)
+		}
 		if err != nil {
 			return err
 		}
