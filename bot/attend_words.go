@@ -26,7 +26,7 @@ func (s *sink) attentionCommand(tx store.Tx, r *kernel.Reader, v routing.Verdict
 	say := func(fn func(until string) string, until time.Time) (string, bool, error) {
 		_, err := s.k.DoTx(tx, c, kernel.Options{By: actor})
 		if err != nil {
-			return refusalWords(err), true, nil
+			return refusalWords(lang, err), true, nil
 		}
 		return fn(cards.MomentWords(until.In(p.Zone), now.In(p.Zone))), true, nil
 	}
@@ -102,8 +102,11 @@ func (s *sink) gateNamed(r *kernel.Reader, actor kernel.Actor, code, lang string
 	return nil, cards.NoGate(lang, code, len(found))
 }
 
-func refusalWords(err error) string {
-	return "Nothing was changed: " + kernel.AsError(err).Message + "."
+func refusalWords(lang string, err error) string {
+	if lang == "zh" {
+		return "什么都没有改变：" + refusedBecause(lang, err) + "。"
+	}
+	return "Nothing was changed: " + refusedBecause(lang, err) + "."
 }
 
 // snooze puts the question of a pressed card off until the person's next digest.
@@ -113,7 +116,7 @@ func (s *sink) snooze(tx store.Tx, r *kernel.Reader, out inbox.Outcome, actor ke
 	until := attention.DigestAfter(p, now)
 	_, err := s.k.DoTx(tx, &kernel.SetAttention{Person: actor.ID, Snooze: &kernel.Snooze{Gate: out.Gate.ID, Until: until.UnixMilli()}}, kernel.Options{By: actor})
 	if err != nil {
-		return refusalWords(err), nil
+		return refusalWords(languageOf(r, actor.ID), err), nil
 	}
 	return cards.Snoozed(languageOf(r, actor.ID), out.Gate.Code, cards.MomentWords(until.In(p.Zone), now.In(p.Zone))), nil
 }

@@ -41,7 +41,7 @@ func (s *sink) awayCommand(tx store.Tx, q *request) (text string, done bool, err
 		}
 	}
 	if _, err := s.k.DoTx(tx, c, kernel.Options{By: q.actor}); err != nil {
-		return q.say("Nothing was changed: ", "什么都没有改变：") + kernel.AsError(err).Message + ".", true, nil
+		return refusalWords(q.lang(), err), true, nil
 	}
 	switch {
 	case a.Off:

@@ -51,7 +51,7 @@ func (p *planner) asked(v routing.Verdict, actor kernel.Actor) (bool, error) {
 		if !ok {
 			return true, err
 		}
-		return true, p.in.AddText(replyKey(p.e), place, q.say("Nothing was changed: ", "什么都没有改变：")+ke.Message+".")
+		return true, p.in.AddText(replyKey(p.e), place, refusalWords(q.lang(), ke))
 	}
 	if w.once {
 		for _, cmd := range w.commands {
@@ -228,7 +228,7 @@ func (p *planner) step(it *inbox.Item, step string, actor kernel.Actor) (code, n
 		if !ok {
 			return "", "", err
 		}
-		plan.State, plan.Said = inbox.PlanFailed, ke.Message
+		plan.State, plan.Said = inbox.PlanFailed, refusedBecause(plan.Lang, ke)
 		return "plan_refused", "", inbox.RedrawPlan(p.in, it)
 	}
 	if step == inbox.StepConfirm && plan.Rev != "" && now.Rev != plan.Rev {

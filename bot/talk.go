@@ -163,11 +163,12 @@ func (s *sink) textAnswer(tx store.Tx, r *kernel.Reader, e chat.Event, v routing
 	if err == nil {
 		return in.AddText(replyKey(e), placeOf(v, e), answerWords(r, v, actor))
 	}
-	text := v.Answer.Code + " was not decided: "
-	if languageOf(r, actor.ID) == "zh" {
-		text = v.Answer.Code + " 没有决定："
+	lang := languageOf(r, actor.ID)
+	text := v.Answer.Code + " was not decided: " + refusedBecause(lang, err) + "."
+	if lang == "zh" {
+		text = v.Answer.Code + " 没有决定：" + refusedBecause(lang, err) + "。"
 	}
-	return in.AddText(replyKey(e), placeOf(v, e), text+kernel.AsError(err).Message+".")
+	return in.AddText(replyKey(e), placeOf(v, e), text)
 }
 
 // leave marks the bindings of a conversation that the bot is in no longer.
