@@ -101,6 +101,8 @@ func (l *lineup) spent(place chat.Place, now time.Time) {
 const (
 	tryMost  = 5 * time.Minute
 	holdMost = time.Hour
+	// awayMost is how long the summary of the time away waits for what comes with it.
+	awayMost = 5 * time.Second
 )
 
 // dueIn is how long an item waits, by the wall clock its row was written under. A
@@ -117,6 +119,8 @@ func dueIn(it *inbox.Item, wall int64) time.Duration {
 		most = holdMost
 	case it.Tries > 0:
 		most = tryMost
+	case it.Kind == inbox.Away && it.Message == "":
+		most = awayMost
 	case it.Person != "" && it.Message == "" && (it.Level > 0 || it.Copy):
 		return wait
 	}
