@@ -49,7 +49,7 @@ func TestSomebodyElseSpeaksAsUs(t *testing.T) {
 			d := newOffice(t, phones()[name]())
 			d.p.say("help")
 			d.shows("/status")
-			d.until("the echo of our own words", func() bool { return heardBy(d.b) > 0 })
+			eventually(t, "the echo of our own words", func() bool { return heardBy(d.b) > 0 })
 			later(t, d.b)
 			if h := d.b.engine.conns[1].adapter.Health(); h.State != chat.Ready {
 				t.Fatalf("our own words made it %+v", h)
@@ -57,7 +57,9 @@ func TestSomebodyElseSpeaksAsUs(t *testing.T) {
 			if err := speak(d.p); err != nil {
 				t.Fatal(err)
 			}
-			d.until("the words of another", func() bool { return heardBy(d.b) > 0 })
+			eventually(t, "the words of another", func() bool {
+				return heardBy(d.b) > 0 || d.b.engine.conns[1].adapter.Health().State == chat.Contested
+			})
 			later(t, d.b)
 			info, err := d.c.Info(t.Context())
 			if err != nil {
