@@ -64,7 +64,7 @@ func (b *bench) chat(messages int) error {
 	}
 	sim := slacksim.New(opt)
 	defer sim.Close()
-	presses := max(b.n/10, 5)
+	presses := max(b.n/15, 5)
 	home, err := b.linked(sim, presses)
 	if err != nil {
 		return err

@@ -177,7 +177,7 @@ func (b *bench) crowd(idle time.Duration) error {
 		env = append(env, s.env...)
 		links = append(links, link(s.name, s.name, s.tenant, s.user, s.private)...)
 	}
-	presses := max(b.n/10, 5)
+	presses := max(b.n/15, 5)
 	home, err := b.asked("crowd", presses, links)
 	if err != nil {
 		return err
