@@ -126,7 +126,7 @@ func (w *writer) run() {
 		}
 	}()
 	defer func() { close(w.ready); <-committed }()
-	var before *group
+	var before *group // whose outcome may not be known yet
 	for {
 		select { // where a caller waits too, it must not run
 		case <-w.s.state.failed:
@@ -135,11 +135,17 @@ func (w *writer) run() {
 			return
 		default:
 		}
+		var over chan struct{}
+		if before != nil {
+			over = before.done
+		}
 		select {
 		case <-w.s.state.failed:
 			return
 		case <-w.quit:
 			return
+		case <-over:
+			before = nil // so that nobody keeps what it wrote
 		case r := <-w.queue:
 			if g := w.collect(before, r); len(g.members) > 0 {
 				w.ready <- g
