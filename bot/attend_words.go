@@ -28,7 +28,7 @@ func (s *sink) attentionCommand(tx store.Tx, r *kernel.Reader, v routing.Verdict
 		if err != nil {
 			return refusalWords(lang, err), true, nil
 		}
-		return fn(cards.MomentWords(until.In(p.Zone), now.In(p.Zone))), true, nil
+		return fn(cards.MomentWords(lang, until.In(p.Zone), now.In(p.Zone))), true, nil
 	}
 	switch v.Word {
 	case "mute":
@@ -118,5 +118,5 @@ func (s *sink) snooze(tx store.Tx, r *kernel.Reader, out inbox.Outcome, actor ke
 	if err != nil {
 		return refusalWords(languageOf(r, actor.ID), err), nil
 	}
-	return cards.Snoozed(languageOf(r, actor.ID), out.Gate.Code, cards.MomentWords(until.In(p.Zone), now.In(p.Zone))), nil
+	return cards.Snoozed(languageOf(r, actor.ID), out.Gate.Code, cards.MomentWords(languageOf(r, actor.ID), until.In(p.Zone), now.In(p.Zone))), nil
 }

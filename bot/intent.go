@@ -195,16 +195,16 @@ func roleWanted(q *request, a routing.Args) wanted {
 func rolesWanted(q *request, goal string) wanted {
 	var b strings.Builder
 	if p := q.r.Person("owner"); p != nil {
-		b.WriteString(p.Name + "  owner\n")
+		b.WriteString(p.Name + "  " + roleWords(q, kernel.RoleOwner) + "\n")
 	}
 	for _, v := range q.r.RolesOf(goal) {
 		name := v.Person
 		if p := q.r.Person(v.Person); p != nil {
 			name = p.Name
 		}
-		b.WriteString(name + "  " + v.Role)
+		b.WriteString(name + "  " + roleWords(q, v.Role))
 		if v.State != kernel.RoleActive {
-			b.WriteString(" (" + v.State + ")")
+			b.WriteString(" " + chat.Bracketed(q.lang(), accountWords(q, v.State)))
 		}
 		b.WriteString("\n")
 	}

@@ -230,7 +230,7 @@ func (s *sink) link(tx store.Tx, in *inbox.Tx, e chat.Event, v routing.Verdict) 
 			return "", err
 		}
 		if !ok {
-			return "Too many codes were tried. Wait an hour, then ask for a new one with `loopx link`. 尝试次数过多，请一小时后用 `loopx link` 重新获取。", nil
+			return "Too many codes were tried. Wait an hour, then ask for a new one with `loopx link`.\n尝试的代码太多。请等一小时，再用 `loopx link` 取新的代码。", nil
 		}
 	}
 	rec, err := s.k.DoTx(tx, &kernel.RedeemLinkCode{
@@ -242,15 +242,15 @@ func (s *sink) link(tx store.Tx, in *inbox.Tx, e chat.Event, v routing.Verdict) 
 			if v.Action == routing.Burn {
 				return "", nil
 			}
-			return "I don't know this code, or it is older than ten minutes. A new one comes from `loopx link`. 验证码不正确或已超过十分钟，请用 `loopx link` 重新获取。", nil
+			return "I don't know this code, or it is older than ten minutes. A new one comes from `loopx link`.\n没有这个代码，或已超过十分钟。请用 `loopx link` 取新的代码。", nil
 		}
 		return "", err
 	}
 	if v.Action == routing.Burn {
-		return "That code was typed where others can read it, so it no longer works. Get a new one with `loopx link` and send it to me privately. 验证码发在了别人能看到的地方，已作废。请用 `loopx link` 重新获取并私下发给我。", nil
+		return "That code was typed where others can read it, so it no longer works. Get a new one with `loopx link` and send it to me privately.\n这个代码写在了别人能看到的地方，已作废。请用 `loopx link` 取新的代码，私下发给我。", nil
 	}
 	if strings.Contains(string(rec.Result), `"status":"linked"`) {
-		return "You are linked already. 你已经关联过了。", nil
+		return "You are linked already.\n你已经关联过了。", nil
 	}
-	return "Almost done. The machine where loopx runs now shows your account: confirm it there (`loopx link confirm`). Decisions will come here. 即将完成：运行 loopx 的电脑上已显示你的账号，请在那里确认（`loopx link confirm`）。待决事项会发到这里。", nil
+	return "Almost done. The machine where loopx runs now shows your account: confirm it there (`loopx link confirm`). Decisions will come here.\n就差一步：运行 loopx 的机器上现在显示了你的账号，请在那里确认（`loopx link confirm`）。之后待决事项会发到这里。", nil
 }

@@ -173,7 +173,7 @@ func botLine(q *request, alone bool) string {
 	h := q.bot
 	since := ""
 	if h.since > 0 {
-		since = q.say(", since ", "，启动于 ") + view.Clock(h.since, q.r.Now(), q.zone())
+		since = q.say(", since ", "，启动于 ") + view.ClockIn(q.lang(), h.since, q.r.Now(), q.zone())
 	}
 	out := "loopx " + h.version
 	if alone && h.machine != "" {
@@ -187,7 +187,7 @@ func botLine(q *request, alone bool) string {
 		if alone || c.Name == q.e.Place.Connection {
 			out += "\n" + c.Name + "  " + c.State
 			if c.Since > 0 {
-				out += q.say(" since ", "，自 ") + view.Clock(c.Since, q.r.Now(), q.zone())
+				out += q.say(" since ", "，自 ") + view.ClockIn(q.lang(), c.Since, q.r.Now(), q.zone())
 			}
 		}
 	}

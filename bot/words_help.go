@@ -131,7 +131,7 @@ func linkWords(q *request) string {
 		if v := q.r.Person(p.Person); v != nil {
 			name = v.Name
 		}
-		lines = append(lines, fmt.Sprintf("%s  %s, %s  %s", name, p.Platform, p.Connection, p.Status))
+		lines = append(lines, fmt.Sprintf("%s  %s, %s  %s", name, p.Platform, p.Connection, accountWords(q, p.Status)))
 	}
 	if len(lines) == 0 {
 		return q.say("No account is linked. Another one is linked with: loopx link", "没有关联的账号。关联：loopx link")

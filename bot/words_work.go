@@ -81,7 +81,7 @@ func stateWords(q *request, v *kernel.Todo) string {
 	return q.say("not taken yet", "还没有人接手")
 }
 
-func (q *request) clock(ms int64) string { return view.Clock(ms, q.r.Now(), q.zone()) }
+func (q *request) clock(ms int64) string { return view.ClockIn(q.lang(), ms, q.r.Now(), q.zone()) }
 
 // todayWords is what was finished and decided since the person's midnight.
 func todayWords(q *request, goals []*kernel.Goal) (string, error) {
@@ -203,7 +203,7 @@ func whyWords(q *request) (said, error) {
 		if err != nil || len(lines) > 8 {
 			break
 		}
-		line := m.ID + ": " + d.Reason
+		line := m.ID + q.say(": ", "：") + nextWords(q, d)
 		if w := d.Scheduler.NextWake; w > 0 {
 			line += q.say("; next wake ", "；下次唤醒 ") + q.clock(w)
 		}

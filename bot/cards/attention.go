@@ -72,14 +72,18 @@ func Digest(lang string, gates []view.Gate, now int64, held bool, head string) s
 }
 
 // MomentWords writes a time as a person says it, both in the reader's zone.
-func MomentWords(at, now time.Time) string {
+func MomentWords(lang string, at, now time.Time) string {
+	zh := lang == "zh"
 	switch {
 	case at.YearDay() == now.YearDay() && at.Year() == now.Year():
 		return at.Format("15:04")
 	case at.Sub(now) < 6*24*time.Hour:
+		if zh {
+			return [...]string{"周日", "周一", "周二", "周三", "周四", "周五", "周六"}[at.Weekday()] + at.Format(" 15:04")
+		}
 		return at.Format("Mon 15:04")
 	}
-	return at.Format("2 Jan 15:04")
+	return view.ClockIn(lang, at.UnixMilli(), now.UnixMilli(), at.Location())
 }
 
 // Muted answers /mute.

@@ -49,7 +49,7 @@ func Gate(g view.Gate, c GateCopy) chat.Card {
 	if c.Zone == nil {
 		c.Zone = time.UTC
 	}
-	at := func(ms int64) string { return view.Clock(ms, g.Asked, c.Zone) }
+	at := func(ms int64) string { return view.ClockIn(g.Language, ms, g.Asked, c.Zone) }
 	card := chat.Card{Lang: g.Language, State: chat.CardOpen, Title: g.GoalTitle + " · " + waits(g, c, w), Question: g.Question, Protected: g.Protected}
 	foot := []string{g.Code, sprintf(w.asked, at(g.Asked))}
 	switch {

@@ -24,7 +24,7 @@ func Line(g view.Gate, lang string, zone *time.Location, many bool) string {
 	if zone == nil {
 		zone = time.UTC
 	}
-	at := func(ms int64) string { return view.Clock(ms, g.Asked, zone) }
+	at := func(ms int64) string { return view.ClockIn(lang, ms, g.Asked, zone) }
 	var s string
 	switch {
 	case g.Status == kernel.GateAnswered:

@@ -164,6 +164,7 @@ func PlanTitle(lang string, cmd kernel.Command) string {
 func PlanLines(lang string, cmd kernel.Command, result map[string]any) []string {
 	w := planWordsOf(lang)
 	text := func(name string) string { s, _ := result[name].(string); return s }
+	choice := func(name string) string { return choiceWord(lang, text(name)) }
 	var out []string
 	switch c := cmd.(type) {
 	case *kernel.GrantRole:
@@ -181,7 +182,7 @@ func PlanLines(lang string, cmd kernel.Command, result map[string]any) []string 
 	case *kernel.SettleLink:
 		out = append(out, sprintf(w.accountLoses, c.User))
 	case *kernel.SetBinding:
-		out = append(out, sprintf(w.bound, strings.Join(c.Goals, ", "), text("role")), sprintf(w.captures, text("capture"), text("ingress"), text("reply")))
+		out = append(out, sprintf(w.bound, strings.Join(c.Goals, ", "), choice("role")), sprintf(w.captures, choice("capture"), choice("ingress"), choice("reply")))
 		if text("card") == kernel.CardOfStatus {
 			out = append(out, w.statusCard)
 		}

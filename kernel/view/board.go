@@ -169,7 +169,7 @@ func (f *Five) Lines(lang string, now int64, zone *time.Location) []Line {
 		if zone == nil {
 			return ""
 		}
-		return Clock(ms, now, zone)
+		return ClockIn(lang, ms, now, zone)
 	}
 	next := map[string]string{
 		"working":      fmt.Sprintf(say("%s: %s (P%d)", "%s：%s（P%d）"), f.Agent, f.Todo, f.Priority) + timed(say(", since %s", "，自 %s"), clock(f.Since)),
@@ -218,6 +218,15 @@ func Clock(ms, now int64, zone *time.Location) string {
 		return t.Format("15:04")
 	}
 	return t.Format("2 Jan 15:04")
+}
+
+// ClockIn is Clock with the date as a language writes it.
+func ClockIn(lang string, ms, now int64, zone *time.Location) string {
+	t, n := time.UnixMilli(ms).In(zone), time.UnixMilli(now).In(zone)
+	if lang == "zh" && (t.YearDay() != n.YearDay() || t.Year() != n.Year()) {
+		return t.Format("1 月 2 日 15:04")
+	}
+	return Clock(ms, now, zone)
 }
 
 // Age is a span of ms in its largest whole unit.
