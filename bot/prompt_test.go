@@ -103,3 +103,36 @@ func TestPressGoesFirst(t *testing.T) {
 		})
 	})
 }
+
+// However many gates are open, a change of who is asked is shown on all of them:
+// in pieces that fit a transaction, and not by one that never commits.
+func TestManyGatesAndOneMore(t *testing.T) {
+	inNightAt(t, 6000, func(o *night) {
+		o.link("owner", "Wei", "home", "UWEI2", "DWEI2")
+		o.do(anytime())
+		o.do(&kernel.ConfigureGoal{Goal: "site", Ask: &map[string]kernel.Asked{"any": {Role: kernel.RoleApprover}}})
+		var todos []string
+		for range 400 {
+			o.do(&kernel.AddTodo{Goal: "site", Title: "work", Priority: new(1)})
+			todos = append(todos, o.newest("site"))
+		}
+		for i := range todos {
+			o.do(&kernel.OpenGate{Goal: "site", Question: fmt.Sprintf("Question %d?", i), Kind: "direction", Todos: todos[i : i+1]})
+		}
+		o.until(1, 0, 1)
+		ana := o.invite("site", kernel.RoleApprover, "UANA", "DANA")
+		o.do(&kernel.SetAttention{Person: ana, QuietFrom: new(0), QuietTo: new(0), Budget: new(1000)})
+		o.until(1, 0, 2)
+		o.work.mu.Lock()
+		n := 0
+		for _, m := range o.work.outs {
+			if m.Place.Conversation == "DANA" && m.Card != nil {
+				n++
+			}
+		}
+		o.work.mu.Unlock()
+		if n != 400 {
+			t.Errorf("Ana is asked %d of 400", n)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -41,6 +42,9 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 	if err != nil {
 		return false, err
 	}
+	if on, err := t.showAll(r, places); on || err != nil {
+		return true, err
+	}
 	cursor, err := getRow[uint64](t.tx, tblCursor)
 	if err != nil {
 		return false, err
@@ -58,6 +62,11 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 		return false, err
 	}
 	after = records[len(records)-1].Seq
+	if n.everybody {
+		if err := t.put("", tblCursor, allGates); err != nil {
+			return false, err
+		}
+	}
 	for _, g := range n.gates {
 		now := r.Gate(g.Goal, g.ID)
 		if now == nil {
@@ -90,7 +99,40 @@ func (t *Tx) Project(k *kernel.Kernel, places func(r *kernel.Reader, g *kernel.G
 	if err := r.Err(); err != nil {
 		return false, err
 	}
-	return len(records) == batch, t.put(after, tblCursor)
+	return n.everybody || len(records) == batch, t.put(after, tblCursor)
+}
+
+// allGates is the row that says that all open gates are to be shown, and behind
+// which one to go on.
+const allGates = "all"
+
+// showPiece bounds the gates that one transaction shows of all of them: each may
+// hang in many places.
+const showPiece = 8
+
+// showAll shows the next piece of all open gates, where that is due, and reports
+// whether it was.
+func (t *Tx) showAll(r *kernel.Reader, places func(r *kernel.Reader, g *kernel.Gate) []Spot) (on bool, err error) {
+	at, err := getRow[string](t.tx, tblCursor, allGates)
+	if at == nil || err != nil {
+		return false, err
+	}
+	gates := slices.DeleteFunc(openGates(r), func(g *kernel.Gate) bool { return g.Goal+"/"+g.ID <= *at })
+	slices.SortFunc(gates, func(a, b *kernel.Gate) int { return cmp.Compare(a.Goal+"/"+a.ID, b.Goal+"/"+b.ID) })
+	if err := r.Err(); err != nil {
+		return false, err
+	}
+	if len(gates) == 0 {
+		return true, t.tx.Delete(store.Key(tblCursor, allGates))
+	}
+	gates = gates[:min(showPiece, len(gates))]
+	for _, g := range gates {
+		if err := t.show(r, g, places(r, g)); err != nil {
+			return false, err
+		}
+	}
+	last := gates[len(gates)-1]
+	return true, firstErr(r.Err(), t.put(last.Goal+"/"+last.ID, tblCursor, allGates))
 }
 
 // news is what journal records change of what is outside.
@@ -101,10 +143,12 @@ type news struct {
 	moved, people map[string]bool
 	// bindings changed their choices; the status cards of boards are out of date.
 	bindings, boards map[string]bool
+	// everybody says that who is asked may have changed for any gate.
+	everybody bool
 }
 
 func (n *news) any() bool {
-	return len(n.gates)+len(n.moved)+len(n.people)+len(n.bindings)+len(n.boards) > 0
+	return n.everybody || len(n.gates)+len(n.moved)+len(n.people)+len(n.bindings)+len(n.boards) > 0
 }
 
 func changed(r *kernel.Reader, records []*kernel.Glance) (*news, error) {
@@ -130,9 +174,7 @@ func changed(r *kernel.Reader, records []*kernel.Glance) (*news, error) {
 			case e.Type == kernel.PersonChanged:
 				n.people[e.Subject] = true
 			case asksOthers(e.Type):
-				for _, g := range openGates(r) {
-					n.gates[g.ID] = g
-				}
+				n.everybody = true
 			}
 		}
 	}
@@ -159,6 +201,9 @@ func Ahead(r *kernel.Reader, looked uint64) (upto uint64, shows, far, more bool,
 	cursor, err := getRow[uint64](r.Tx(), tblCursor)
 	if err != nil {
 		return 0, false, false, false, err
+	}
+	if at, err := getRow[string](r.Tx(), tblCursor, allGates); at != nil || err != nil {
+		return looked, true, false, true, err // a restart came between its pieces
 	}
 	upto = looked
 	behind := uint64(0)
