@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -223,5 +224,68 @@ func TestLogFailureIsTyped(t *testing.T) {
 	_, err := c.Send(t.Context(), chat.Outgoing{Key: "k", Place: chat.Place{Conversation: console.Conversation}, Text: "x"})
 	if chat.KindOf(err) != chat.Temporary || len(c.Messages()) != 0 {
 		t.Errorf("Send = %v", err)
+	}
+}
+
+// flaky is a log that loses what it is given while it is told to.
+type flaky struct {
+	console.Log
+	down bool
+}
+
+func (f *flaky) Save(ctx context.Context, m console.Message) error {
+	if f.down {
+		return errors.New("cut off")
+	}
+	return f.Log.Save(ctx, m)
+}
+
+// once is a bot that takes each event once, as the daemon does.
+type once struct{ took []string }
+
+func (o *once) Accept(_ context.Context, e chat.Event) (chat.Answer, error) {
+	if !slices.Contains(o.took, e.ID) {
+		o.took = append(o.took, e.ID)
+	}
+	return chat.Answer{}, nil
+}
+
+// What is said again under its id, because nobody knows whether it arrived, is
+// said once; an id is good for one message.
+func TestSaidOnce(t *testing.T) {
+	log, bot := &flaky{Log: console.Memory()}, &once{}
+	c := console.New(console.Options{Log: log})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	changed := c.Watch(ctx)
+	go func() { done <- c.Run(ctx, bot) }()
+	for c.Health().State != chat.Ready {
+		select {
+		case <-changed:
+		case <-time.After(time.Millisecond):
+		}
+	}
+	who, id := console.Person(console.Owner), "m_ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	log.down = true
+	if _, err := c.SayIn(ctx, who, console.Words{ID: id, Text: "publish it"}); err == nil {
+		t.Fatal("nobody knows, and it is said to be said")
+	}
+	log.down = false
+	for range 2 {
+		if got, err := c.SayIn(ctx, who, console.Words{ID: id, Text: "publish it"}); err != nil || got != id {
+			t.Fatalf("again: %s %v", got, err)
+		}
+	}
+	if n := len(c.Messages()); n != 1 || len(bot.took) != 1 {
+		t.Fatalf("%d messages, taken as %q", n, bot.took)
+	}
+	for text, id := range map[string]string{"hold it": id, "publish it": "m_short", "x": "n_ABCDEFGHIJKLMNOPQRSTUVWXYZ", "y": "m_ABCDEFGHIJKLMNOPQRSTUVWXY/"} {
+		if _, err := c.SayIn(ctx, who, console.Words{ID: id, Text: text}); chat.KindOf(err) != chat.Invalid {
+			t.Errorf("%q under %s: %v", text, id, err)
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
 	}
 }

@@ -16,17 +16,27 @@ import (
 // ErrStopped is what a person gets while the bot does not listen.
 var ErrStopped = errors.New("the bot is not listening")
 
+// Words are what a person says. A page whose request was cut off repeats it with
+// the id and time of the first try, so that it is said once and stands where it
+// was said.
+type Words struct {
+	ID     string // m_ and 26 letters of base32; empty: chosen here
+	At     int64  // UTC ms; one that is not of the last hour is not believed
+	Thread string // the message it stands under
+	Text   string
+}
+
 // Say writes a message as a person of the page. It returns after the bot has
 // stored it; an error means it was not taken, and what was typed is not shown
 // as sent. A leading "/" makes it a command.
 func (c *Console) Say(ctx context.Context, user chat.User, text string) error {
-	_, err := c.SayIn(ctx, user, "", text)
+	_, err := c.SayIn(ctx, user, Words{Text: text})
 	return err
 }
 
-// SayIn writes under a message, and returns the id of what was said.
-func (c *Console) SayIn(ctx context.Context, user chat.User, thread, text string) (string, error) {
-	text = strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
+// SayIn writes Words, and returns the id of what was said.
+func (c *Console) SayIn(ctx context.Context, user chat.User, w Words) (string, error) {
+	text := strings.ToValidUTF8(strings.TrimSpace(w.Text), "\uFFFD")
 	switch {
 	case text == "":
 		return "", invalid("no_text", "there is nothing to send")
@@ -36,11 +46,27 @@ func (c *Console) SayIn(ctx context.Context, user chat.User, thread, text string
 	if err := person(user); err != nil {
 		return "", err
 	}
-	m := Message{ID: newID(), At: c.now(), From: user, Text: text, Thread: thread}
+	m := Message{ID: w.ID, At: c.now(), From: user, Text: text, Thread: w.Thread}
+	if w.At > m.At-time.Hour.Milliseconds() && w.At < m.At {
+		m.At = w.At
+	}
+	c.mu.Lock()
+	was, said := c.find(func(o Message) bool { return o.ID == w.ID })
+	c.mu.Unlock()
+	switch {
+	case w.ID == "":
+		m.ID = newID()
+	case len(w.ID) != len(newID()) || !strings.HasPrefix(w.ID, "m_") || strings.Trim(w.ID[2:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "":
+		return "", invalid("bad_id", "the id of a message is m_ and 26 letters of base32")
+	case said && (was.From.ID != user.ID || was.From.Kind != user.Kind || was.Text != text || was.Thread != w.Thread):
+		return "", invalid("id_used", "another message has this id")
+	case said:
+		return w.ID, nil
+	}
 	e := chat.Event{
 		Kind: chat.MessageSent, ID: m.ID, At: m.At, Private: true, Sender: user,
-		Place:   chat.Place{Connection: c.opt.Name, Conversation: Conversation, Thread: thread},
-		Message: &chat.Message{ID: m.ID, Text: text, Parent: thread, Root: thread},
+		Place:   chat.Place{Connection: c.opt.Name, Conversation: Conversation, Thread: w.Thread},
+		Message: &chat.Message{ID: m.ID, Text: text, Parent: w.Thread, Root: w.Thread},
 	}
 	if strings.HasPrefix(text, "/") {
 		e.Kind = chat.CommandSent

@@ -150,8 +150,12 @@ func (p *Page) press(c echo.Context) error {
 	return c.JSON(http.StatusOK, said{Notice: answer.Notice})
 }
 
+// sayBody is what is said. The page chooses the id and keeps the time of the first
+// try, so that a request whose answer was lost can be repeated and counts once.
 type sayBody struct {
 	Text string `json:"text"`
+	ID   string `json:"id,omitempty"`
+	At   int64  `json:"at,omitempty"` // UTC ms
 }
 
 func (p *Page) say(c echo.Context) error {
@@ -163,7 +167,7 @@ func (p *Page) say(c echo.Context) error {
 	if !p.pace.ok(v.ID) {
 		return echo.NewHTTPError(http.StatusTooManyRequests)
 	}
-	if err := p.opt.Chat.Say(c.Request().Context(), userOf(v), body.Text); err != nil {
+	if _, err := p.opt.Chat.SayIn(c.Request().Context(), userOf(v), console.Words{ID: body.ID, At: body.At, Text: body.Text}); err != nil {
 		return err
 	}
 	return c.JSON(http.StatusOK, said{})

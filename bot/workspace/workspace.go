@@ -38,8 +38,8 @@ type Chat interface {
 	Messages() []console.Message
 	// Watch returns a channel that receives after a change, until ctx ends.
 	Watch(ctx context.Context) <-chan struct{}
-	// Say writes a message as a person of the page.
-	Say(ctx context.Context, user chat.User, text string) error
+	// SayIn writes a message as a person of the page, once under an id.
+	SayIn(ctx context.Context, user chat.User, words console.Words) (string, error)
 	// Press uses a button of the card that a message holds.
 	Press(ctx context.Context, user chat.User, messageID, action string, values map[string]string) (chat.Answer, error)
 }

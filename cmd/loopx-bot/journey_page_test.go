@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,27 +54,13 @@ func pageSurface() *surface {
 		}
 		return out
 	}
-	// A browser that got no answer does not know; whoever sees his words on the page
-	// does not type them again.
-	u.say = func(_, place, text string) error {
-		n := 0
-		for _, l := range u.read(place) {
-			if l.From == "Wei" && l.Text == text {
-				n++
-			}
+	// A browser that got no answer sends the words again with the same id and time.
+	ids, at := map[string]string{}, map[string]int64{}
+	u.say = func(_, _, text string) error {
+		if ids[text] == "" {
+			ids[text], at[text] = "m_"+rand.Text(), time.Now().UnixMilli()
 		}
-		err := b.post("say", map[string]any{"text": text})
-		if err != nil && b.look() == nil {
-			for _, l := range u.read(place) {
-				if l.From == "Wei" && l.Text == text {
-					n--
-				}
-			}
-			if n < 0 {
-				return nil
-			}
-		}
-		return err
+		return b.post("say", map[string]any{"text": text, "id": ids[text], "at": at[text]})
 	}
 	u.press = func(_, _, id, label string) error {
 		for _, m := range b.messages {

@@ -1,7 +1,7 @@
 // What a click, a form and a choice do.
 
 import { t, pickLang } from './words.js';
-import { press, say as send } from './net.js';
+import { newId, press, say as send } from './net.js';
 import { state } from './store.js';
 import { render, say } from './draw.js';
 
@@ -168,9 +168,11 @@ async function sayIt(f) {
   state.ui.saying = true;
   state.ui.sayNote = '';
   render();
-  const answer = await send(text);
+  if (state.ui.saidText !== text.trim()) Object.assign(state.ui, { saidText: text.trim(), saidId: newId(), saidAt: Date.now() });
+  const answer = await send(text, state.ui.saidId, state.ui.saidAt);
   state.ui.saying = false;
   if (answer.ok) {
+    state.ui.saidText = null;
     if (area.value.trim() === text.trim()) area.value = '';
     grow(area);
   } else state.ui.sayNote = answer.unknown || notKnown(answer.status) ? t('say_unknown') : t('say_failed', answer.error.message || answer.status);

@@ -50,7 +50,13 @@ export function dropSession() {
 export const press = (message, action, values) =>
   post('/api/press', values ? { message_id: message, action, values } : { message_id: message, action });
 
-export const say = (text) => post('/api/say', { text });
+/** say repeats with the same id and time what it got no answer to; it counts once. */
+export const say = (text, id, at) => post('/api/say', { text, id, at });
+
+export function newId() {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+  return 'm_' + Array.from(crypto.getRandomValues(new Uint8Array(26)), (b) => letters[b % 32]).join('');
+}
 
 const silence = 25000; // the bot says something every 10 s
 
