@@ -27,7 +27,7 @@ func (p *stage) opens() {
 		p.until("the bot is connected", p.online, nil)
 		code := p.asOwner("link", "--name", "Wei").at("link_code")
 		_ = p.say("Wei", weiDM, code)
-		p.until("the code is answered", func() bool { return len(p.read(weiDM)) > 1 }, func() {
+		p.until("the code is answered", func() bool { _, ok := p.find(weiDM); return ok }, func() {
 			if !p.queues {
 				_ = p.say("Wei", weiDM, code)
 			}
@@ -153,6 +153,7 @@ func (p *stage) seen() map[string][]line {
 func (p *stage) state() []string {
 	ids := map[string]string{}
 	name := regexp.MustCompile(`\b[a-z]+_[0-9a-z]{8,}\b`)
+	digest := regexp.MustCompile(`digest:[0-9a-f]{32}\b`) // it covers ids
 	when := regexp.MustCompile(`\b1[0-9]{12}\b|\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 	var out []string
 	for _, args := range [][]string{{"todo", "list", "--all"}, {"gate", "list", "--all"}, {"quota", "status"}, {"inbox", "list", "--all"}, {"inbox", "dead"}} {
@@ -174,7 +175,7 @@ func (p *stage) state() []string {
 					}
 					return ids[id]
 				})
-				out = append(out, key+" "+when.ReplaceAllString(text, "T"))
+				out = append(out, key+" "+digest.ReplaceAllString(when.ReplaceAllString(text, "T"), "digest:D"))
 			}
 		}
 	}

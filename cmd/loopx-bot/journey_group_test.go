@@ -35,7 +35,7 @@ func managing(p *stage) {
 // invites lets the owner give somebody a role, who accepts it privately.
 func (p *stage) invites(who, private, role string) {
 	p.asOwner("role", "grant", "--goal-id", goal, "--role", role, "--platform", p.name, "--connection", "work", "--tenant", p.tenant, "--user", p.users[who], "--user-name", who, "--execute")
-	p.until("the invitation", func() bool { return len(p.read(private)) > 1 }, func() { _ = p.say(who, private, "hello") })
+	p.until("the invitation", func() bool { _, ok := p.find(private); return ok }, func() { _ = p.say(who, private, "hello") })
 	p.either(who, private, "Accept", []string{role + " of", "waits for you"}, role+" of", "done")
 	p.skip[private] = len(p.read(private))
 }

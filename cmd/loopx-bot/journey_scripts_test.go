@@ -17,6 +17,7 @@ type journey struct {
 
 func journeys() []journey {
 	return []journey{
+		{"2 a gate from a phone", false, 7, answering},
 		{"3 steer, queue, inbox", false, 22, steering},
 		{"4 a group with a Manager", true, 22, managing},
 		{"6 peers hand over", false, 14, handingOver},
