@@ -37,7 +37,7 @@ func (p *stage) opens() {
 	if p.open == nil {
 		p.asOwner("attention", "set", "--quiet", "off", "--budget", "1000")
 	}
-	p.skip = map[string]int{weiDM: len(p.read(weiDM))}
+	p.skip[weiDM] = len(p.present(weiDM))
 }
 
 // addressed is a text as it reaches the bot from a place.
@@ -120,6 +120,12 @@ type outcome struct {
 	State  []string
 }
 
+// present is what stands in a place but what the bot says of its time away:
+// without kills there was none.
+func (p *stage) present(place string) []line {
+	return slices.DeleteFunc(p.read(place), func(l line) bool { return l.From == "loopx" && strings.HasPrefix(l.Text, "While I was away") })
+}
+
 // seen is all that people see now, in words that do not depend on the run.
 func (p *stage) seen() map[string][]line {
 	out := map[string][]line{}
@@ -130,7 +136,7 @@ func (p *stage) seen() map[string][]line {
 	// Receipts are numbered with what asked in vain in between.
 	clock, receipt := regexp.MustCompile(`\d\d:\d\d`), regexp.MustCompile(`receipt r\d+`)
 	for _, place := range places {
-		list := p.read(place)
+		list := p.present(place)
 		if !p.queues { // what was missed and typed again counts once
 			last := map[string]int{}
 			for i, l := range list {

@@ -37,7 +37,7 @@ func (p *stage) invites(who, private, role string) {
 	p.asOwner("role", "grant", "--goal-id", goal, "--role", role, "--platform", p.name, "--connection", "work", "--tenant", p.tenant, "--user", p.users[who], "--user-name", who, "--execute")
 	p.until("the invitation", func() bool { _, ok := p.find(private); return ok }, func() { _ = p.say(who, private, "hello") })
 	p.either(who, private, "Accept", []string{role + " of", "waits for you"}, role+" of", "done")
-	p.skip[private] = len(p.read(private))
+	p.skip[private] = len(p.present(private))
 }
 
 // Journey 6. Wei asks for a comparison in the goal's thread; the editor, who does

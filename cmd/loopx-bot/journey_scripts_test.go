@@ -31,7 +31,7 @@ func (p *stage) bound(ingress, agent, session string) string {
 	if p.topic == nil {
 		p.talks("Wei", weiDM, "/to "+goal+" "+agent)
 		p.sees(weiDM, agent)
-		p.skip[weiDM] = len(p.read(weiDM))
+		p.skip[weiDM] = len(p.present(weiDM))
 		return weiDM
 	}
 	channel, thread := p.topic()
