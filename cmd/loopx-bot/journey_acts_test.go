@@ -120,12 +120,6 @@ type outcome struct {
 	State  []string
 }
 
-// present is what stands in a place but what the bot says of its time away:
-// without kills there was none.
-func (p *stage) present(place string) []line {
-	return slices.DeleteFunc(p.read(place), func(l line) bool { return l.From == "loopx" && strings.HasPrefix(l.Text, "While I was away") })
-}
-
 // seen is all that people see now, in words that do not depend on the run.
 func (p *stage) seen() map[string][]line {
 	out := map[string][]line{}

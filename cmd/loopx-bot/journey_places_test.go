@@ -201,10 +201,16 @@ func (u *surface) nameOf(id string, bot bool) string {
 	return id
 }
 
+// present is what stands in a place but what the bot says of its time away:
+// without kills there was none.
+func (u *surface) present(place string) []line {
+	return slices.DeleteFunc(u.read(place), func(l line) bool { return l.From == "loopx" && strings.HasPrefix(l.Text, "While I was away") })
+}
+
 // find is the newest message of the bot that holds all of the words, among those
 // after what a person said last: older ones may not have been redrawn yet.
 func (u *surface) find(place string, words ...string) (line, bool) {
-	list := u.read(place)
+	list := u.present(place)
 	slices.Reverse(list)
 	for _, l := range list {
 		if l.From != "loopx" {
