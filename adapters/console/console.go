@@ -73,6 +73,10 @@ type Console struct {
 	watchers map[chan struct{}]bool
 	sink     chat.Sink
 	gone     context.Context // of the Run that serves now
+
+	// Health is asked from within transactions, and mu is held while a message is
+	// saved in one: it has a lock of its own, under which nothing is called.
+	healthMu sync.Mutex // guards health
 	health   chat.Health
 
 	line sync.Mutex // one act of a person after another
@@ -108,9 +112,15 @@ func (c *Console) Caps() chat.Caps {
 
 // Health is Ready while Run runs.
 func (c *Console) Health() chat.Health {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.healthMu.Lock()
+	defer c.healthMu.Unlock()
 	return c.health
+}
+
+func (c *Console) feel(change func(h *chat.Health, now int64)) {
+	c.healthMu.Lock()
+	defer c.healthMu.Unlock()
+	change(&c.health, c.now())
 }
 
 // Run takes acts of people until ctx ends. It returns an *chat.Error of kind
@@ -125,13 +135,13 @@ func (c *Console) Run(ctx context.Context, sink chat.Sink) error {
 		return &chat.Error{Kind: chat.Invalid, Code: "already_running", Err: errors.New("this console runs already")}
 	}
 	c.sink, c.gone = sink, ctx
-	c.health.State, c.health.Since, c.health.LastFrame = chat.Ready, c.now(), c.now()
+	c.feel(func(h *chat.Health, now int64) { h.State, h.Since, h.LastFrame = chat.Ready, now, now })
 	c.mu.Unlock()
 
 	<-ctx.Done()
 	c.mu.Lock()
 	c.sink = nil
-	c.health.State, c.health.Since = chat.Starting, c.now()
+	c.feel(func(h *chat.Health, now int64) { h.State, h.Since = chat.Starting, now })
 	c.mu.Unlock()
 	c.wg.Wait()
 	return nil

@@ -188,6 +188,8 @@ func (d decoder) message(m *message, edit, private bool) (decoded, error) {
 	ev.Message = msg
 	ev.Sender = d.sender(m.Author, m.Member)
 	switch {
+	case ev.Sender.Kind == chat.Self && (m.Webhook != "" || m.Flags&int(dg.MessageFlagsEphemeral) != 0):
+		return ignore("message:own_answer"), nil // to a press or a command: nothing the outbox wrote
 	case ev.Sender.Kind == chat.Self:
 	case m.Webhook != "":
 		ev.Sender.Kind = chat.Bot

@@ -42,7 +42,7 @@ func Away(a AwayCopy) chat.Card {
 		}
 		return fmt.Sprintf(en, args...)
 	}
-	clock := func(ms int64) string { return view.Clock(ms, a.Now, a.Zone) }
+	clock := func(ms int64) string { return view.ClockIn(a.Lang, ms, a.Now, a.Zone) }
 	card := chat.Card{Lang: a.Lang, State: chat.CardEnded, Title: say("While I was away", "我离线期间")}
 	if a.From > 0 {
 		card.Facts = append(card.Facts, say("Nobody listened here from %s to %s.", "从 %s 到 %s 这里没有在听。", clock(a.From), clock(a.To)))

@@ -87,7 +87,7 @@ func Plan(c PlanCopy) chat.Card {
 	case "done":
 		card.State, end = chat.CardDecided, w.done
 		parts := []string{}
-		for _, s := range []string{c.Said, view.Clock(c.At, c.At, c.Zone)} {
+		for _, s := range []string{c.Said, view.ClockIn(c.Lang, c.At, c.At, c.Zone)} {
 			if s != "" {
 				parts = append(parts, s)
 			}

@@ -35,7 +35,7 @@ func Status(b Board, asOf bool) chat.Card {
 	if b.Zone == nil {
 		b.Zone = time.UTC
 	}
-	clock := func(ms int64) string { return view.Clock(ms, b.Now, b.Zone) }
+	clock := func(ms int64) string { return view.ClockIn(b.Lang, ms, b.Now, b.Zone) }
 	card := chat.Card{Lang: b.Lang, State: chat.CardStatus}
 	switch len(b.Goals) {
 	case 0:
