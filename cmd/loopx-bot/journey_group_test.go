@@ -4,7 +4,7 @@ import "fmt"
 
 // Journey 4. Wei and Ana talk in a group with a Manager, and nothing happens. Ana
 // mentions the bot: the turn gets what she asked and at most eight lines before
-// it, and is answered there. Who may only look starts nothing.
+// it, and is answered there.
 func managing(p *stage) {
 	p.loopx("start-goal", "--goal-id", goal, "--objective", "Publish the pricing page", "--agent-id", "chief", "--todo", "Build the page")
 	p.loopx("session", "open", "--goal-id", goal, "--agent-id", "chief", "--session", "s1")
