@@ -53,7 +53,7 @@ func plain(t *testing.T, what, lang, text string) {
 		return
 	}
 	// What is typed stands as it is typed.
-	typed := regexp.MustCompile("/[a-z]+( [A-Za-z@|\\[\\]=.:-]+)*|loopx [a-z -]+|G-\\d+|[a-z]+_[a-z0-9]+").ReplaceAllString(text, "")
+	typed := regexp.MustCompile(`/[a-z]+( [A-Za-z@|\[\]=.:-]+)*|loopx [a-z -]+|G-\d+|[a-z]+_[a-z0-9]+`).ReplaceAllString(text, "")
 	for _, w := range latin.FindAllString(typed, -1) {
 		if !mayStand(w, what) {
 			t.Errorf("%s says %q to a Chinese reader: %q", what, w, text)

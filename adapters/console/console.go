@@ -117,7 +117,7 @@ func (c *Console) Health() chat.Health {
 	return c.health
 }
 
-func (c *Console) feel(change func(h *chat.Health, now int64)) {
+func feel(c *Console, change func(h *chat.Health, now int64)) {
 	c.healthMu.Lock()
 	defer c.healthMu.Unlock()
 	change(&c.health, c.now())
@@ -135,13 +135,13 @@ func (c *Console) Run(ctx context.Context, sink chat.Sink) error {
 		return &chat.Error{Kind: chat.Invalid, Code: "already_running", Err: errors.New("this console runs already")}
 	}
 	c.sink, c.gone = sink, ctx
-	c.feel(func(h *chat.Health, now int64) { h.State, h.Since, h.LastFrame = chat.Ready, now, now })
+	feel(c, func(h *chat.Health, now int64) { h.State, h.Since, h.LastFrame = chat.Ready, now, now })
 	c.mu.Unlock()
 
 	<-ctx.Done()
 	c.mu.Lock()
 	c.sink = nil
-	c.feel(func(h *chat.Health, now int64) { h.State, h.Since = chat.Starting, now })
+	feel(c, func(h *chat.Health, now int64) { h.State, h.Since = chat.Starting, now })
 	c.mu.Unlock()
 	c.wg.Wait()
 	return nil

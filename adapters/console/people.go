@@ -188,7 +188,7 @@ func (c *Console) deliver(ctx context.Context, e chat.Event, stored func() error
 	if err != nil {
 		return chat.Answer{}, fmt.Errorf("the message was not stored: %w", err)
 	}
-	c.feel(func(h *chat.Health, now int64) { h.LastEvent, h.LastFrame = now, now })
+	feel(c, func(h *chat.Health, now int64) { h.LastEvent, h.LastFrame = now, now })
 	if stored != nil {
 		if err := stored(); err != nil {
 			return chat.Answer{}, err

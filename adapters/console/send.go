@@ -43,7 +43,7 @@ func (c *Console) Send(ctx context.Context, out chat.Outgoing) (chat.Ref, error)
 	if err := c.put(ctx, m); err != nil {
 		return chat.Ref{Place: place}, err
 	}
-	c.feel(func(h *chat.Health, now int64) { h.LastSend = now })
+	feel(c, func(h *chat.Health, now int64) { h.LastSend = now })
 	return chat.Ref{Place: place, Message: m.ID}, nil
 }
 
@@ -80,7 +80,7 @@ func (c *Console) Update(ctx context.Context, ref chat.Ref, out chat.Outgoing) e
 	if err := c.put(ctx, m); err != nil {
 		return err
 	}
-	c.feel(func(h *chat.Health, now int64) { h.LastSend = now })
+	feel(c, func(h *chat.Health, now int64) { h.LastSend = now })
 	return nil
 }
 

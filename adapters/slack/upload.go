@@ -64,7 +64,7 @@ func sendFile(ctx context.Context, a *Adapter, place chat.Place, key string, f *
 		case <-time.After(pause):
 		}
 	}
-	return "", &chat.Error{Kind: chat.UnknownOutcome, Code: "not_shared_yet", Err: errors.New("Slack has the file and has not shown it yet")}
+	return "", &chat.Error{Kind: chat.UnknownOutcome, Code: "not_shared_yet", Err: errors.New("the file is with Slack, which has not shown it yet")}
 }
 
 // sharedAs is the message that shows a file in a channel, "" while there is none.
@@ -103,7 +103,7 @@ func putBytes(ctx context.Context, a *Adapter, at string, f *chat.OutFile) error
 	u, err := url.Parse(at)
 	own := err == nil && u.User == nil && (u.Scheme == "https" && strings.EqualFold(u.Host, filesHost) || a.http.sim && a.http.allowed(u))
 	if !own {
-		return &chat.Error{Kind: chat.Temporary, Code: "foreign_file", Err: errors.New("Slack named an address for the file that is not its own")}
+		return &chat.Error{Kind: chat.Temporary, Code: "foreign_file", Err: errors.New("the address that Slack named for the file is not its own")}
 	}
 	body, err := f.Open()
 	if err != nil {

@@ -1,11 +1,9 @@
 package main_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -142,35 +140,4 @@ func TestD1_FullDiskUnderTheDaemon(t *testing.T) {
 			r.checkState()
 		})
 	}
-}
-
-// has checks that the todos that were acknowledged are there, once.
-func (r *crashRound) has(c *client.Client, n int) {
-	r.t.Helper()
-	page, err := view.Ask[view.TodosView](r.t.Context(), c, &view.Todos{Goal: "site", Limit: 1000})
-	if err != nil || page.More {
-		r.t.Fatalf("more: %v, %v", page.More, err)
-	}
-	got := map[string]int{}
-	for _, todo := range page.Todos {
-		got[todo.Title]++
-	}
-	for i := range n {
-		if title := fmt.Sprintf("todo-%d", i); got[title] != 1 {
-			r.t.Errorf("%s is there %d times", title, got[title])
-		}
-	}
-	if len(page.Todos) != n+1 {
-		r.t.Errorf("%d todos are there, %d were acknowledged", len(page.Todos), n+1)
-	}
-}
-
-// cli runs the command line in the daemon's binary.
-func (r *crashRound) cli(args ...string) (int, string) {
-	c := exec.Command(r.exe, slices.Concat([]string{"cli"}, args, []string{"--home", r.home.Dir, "--json"})...)
-	c.Env = append(os.Environ(), "NO_COLOR=1")
-	var out bytes.Buffer
-	c.Stdout, c.Stderr = &out, &out
-	_ = c.Run()
-	return c.ProcessState.ExitCode(), out.String()
 }

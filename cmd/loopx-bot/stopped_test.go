@@ -3,6 +3,7 @@ package main_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"loopx/bot/client"
 	"loopx/inbox"
 	"loopx/kernel"
+	"loopx/kernel/view"
 )
 
 // L1: the daemon is stopped (as by a debugger, a full cgroup or a laptop's lid) for
@@ -137,4 +139,35 @@ func (r *crashRound) lease(c *client.Client, d time.Duration) *inbox.Leaseholder
 		r.t.Fatal(err)
 	}
 	return out.Message
+}
+
+// cli runs the command line in the daemon's binary.
+func (r *crashRound) cli(args ...string) (int, string) {
+	c := exec.Command(r.exe, slices.Concat([]string{"cli"}, args, []string{"--home", r.home.Dir, "--json"})...)
+	c.Env = append(os.Environ(), "NO_COLOR=1")
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	_ = c.Run()
+	return c.ProcessState.ExitCode(), out.String()
+}
+
+// has checks that the todos that were acknowledged are there, once.
+func (r *crashRound) has(c *client.Client, n int) {
+	r.t.Helper()
+	page, err := view.Ask[view.TodosView](r.t.Context(), c, &view.Todos{Goal: "site", Limit: 1000})
+	if err != nil || page.More {
+		r.t.Fatalf("more: %v, %v", page.More, err)
+	}
+	got := map[string]int{}
+	for _, todo := range page.Todos {
+		got[todo.Title]++
+	}
+	for i := range n {
+		if title := fmt.Sprintf("todo-%d", i); got[title] != 1 {
+			r.t.Errorf("%s is there %d times", title, got[title])
+		}
+	}
+	if len(page.Todos) != n+1 {
+		r.t.Errorf("%d todos are there, %d were acknowledged", len(page.Todos), n+1)
+	}
 }
