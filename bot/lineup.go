@@ -103,6 +103,8 @@ const (
 	holdMost = time.Hour
 	// awayMost is how long the summary of the time away waits for what comes with it.
 	awayMost = 5 * time.Second
+	// redrawMost is how long what is outside waits to be written anew.
+	redrawMost = 5 * time.Second
 )
 
 // dueIn is how long an item waits, by the wall clock its row was written under. A
@@ -121,6 +123,8 @@ func dueIn(it *inbox.Item, wall int64) time.Duration {
 		most = tryMost
 	case it.Kind == inbox.Away && it.Message == "":
 		most = awayMost
+	case it.Message != "": // so that changes that come together are one
+		most = redrawMost
 	case it.Person != "" && it.Message == "" && (it.Level > 0 || it.Copy):
 		return wait
 	}

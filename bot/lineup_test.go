@@ -222,3 +222,26 @@ func (d *desk) deadOutward() []inbox.DeadOutward {
 	}
 	return v.(inbox.MessagesView).Outward
 }
+
+// What waits by the wall clock waits as long as something can have asked for, and
+// no longer: a card outside for the changes that come together, and never because
+// a clock was set back.
+func TestDueIn(t *testing.T) {
+	const wall = int64(1_000_000)
+	for name, tc := range map[string]struct {
+		it   inbox.Item
+		want time.Duration
+	}{
+		"due":                         {inbox.Item{Due: wall - 1, Message: "m"}, 0},
+		"changes that come together":  {inbox.Item{Due: wall + 4000, Message: "m"}, 4 * time.Second},
+		"a clock set back by an hour": {inbox.Item{Due: wall + 3_600_000, Message: "m"}, 0},
+		"not outside yet":             {inbox.Item{Due: wall + 4000}, 0},
+		"tried before":                {inbox.Item{Due: wall + 60_000, Tries: 2}, time.Minute},
+		"asked to wait":               {inbox.Item{Due: wall + 1_800_000, Tries: 1, Why: string(chat.RateLimited)}, 30 * time.Minute},
+		"the person's hours":          {inbox.Item{Due: wall + 36_000_000, Person: "wei", Level: 1}, 10 * time.Hour},
+	} {
+		if got := dueIn(&tc.it, wall); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
