@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -77,9 +79,24 @@ func (j *judge) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		_ = req.Body.Close()
 		req.Body = io.NopCloser(bytes.NewReader(body))
-		check(j.t, req.Method, req.URL.Path, body)
+		check(j.t, req.Method, req.URL.Path, payload(j.t, req, body))
 	}
 	return j.next.RoundTrip(req)
+}
+
+// payload is the JSON of a request: its body, or the part of a form that comes with
+// files (docs, "Uploading Files").
+func payload(t *testing.T, req *http.Request, body []byte) []byte {
+	kind, params, err := mime.ParseMediaType(req.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" {
+		return body
+	}
+	form, err := multipart.NewReader(bytes.NewReader(body), params["boundary"]).ReadForm(1 << 20)
+	if err != nil || len(form.Value["payload_json"]) != 1 {
+		t.Errorf("%s %s: a form without its one payload_json: %v", req.Method, req.URL.Path, err)
+		return nil
+	}
+	return []byte(form.Value["payload_json"][0])
 }
 
 // schemas compiles what LOOPX_ORACLES names, once.

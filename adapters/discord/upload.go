@@ -80,7 +80,7 @@ func sendFile(ctx context.Context, a *Adapter, place chat.Place, out chat.Outgoi
 	defer cancel()
 	content := quiet()
 	content["nonce"], content["enforce_nonce"] = nonce(out.Key), true
-	content["attachments"] = []map[string]any{{"id": 0, "filename": f.name}}
+	content["attachments"] = []map[string]any{{"id": "0", "filename": f.name}}
 	if out.Silent {
 		content.flag(flagSilent)
 	}
