@@ -153,7 +153,9 @@ func (b *tab) press(label string) {
 // write says something in the page's chat.
 func (b *tab) write(text string) {
 	b.t.Helper()
-	b.until("a place to write", `!!document.querySelector('#say')`)
+	// The page takes nothing while it is not connected or still sends; what was
+	// typed then stays in the field.
+	b.until("a place to write", `(() => { const x = document.querySelector('#say'); return !!x && x.form.querySelector('[type=submit]').getAttribute('aria-disabled') !== 'true' })()`)
 	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`(() => { const x = document.querySelector('#say'); x.value = `+quote(text)+`; x.form.requestSubmit(); return true })()`)); err != nil {
 		b.t.Fatal(err)
 	}
