@@ -34,7 +34,7 @@ func anonymous(t *testing.T, pid int) int {
 // the daemon as fast as its platform sends them. All of them are acknowledged and kept, and what the daemon
 // holds in memory stays bounded all the time.
 func TestBurstIsBounded(t *testing.T) {
-	const most = 64 << 10 // KiB
+	const most = 192 << 10 // KiB: what waits for the collector depends on how fast messages come
 	messages := 300
 	if os.Getenv("LOOPX_ROUNDS") != "" {
 		messages = 2_000

@@ -32,7 +32,7 @@ func TestJourneys(t *testing.T) {
 	}
 	rounds := 1
 	if n, err := strconv.Atoi(os.Getenv("LOOPX_ROUNDS")); err == nil && n > 0 {
-		rounds = max(1, n/10) // each is a hundred times as long as a round of the rows
+		rounds = max(1, n/100) // each is a hundred times as long as a round of the rows
 	}
 	// Most of the time each waits for its platform's budget, so many go at once.
 	room := make(chan struct{}, 12)
