@@ -202,23 +202,11 @@ func (p *stage) calm(want *outcome) {
 	was, since := "", time.Now()
 	deadline := time.Now().Add(20 * time.Second)
 	p.next("the end")
-	// A death that was drawn for a moment which did not come again is left out.
-	for late := time.After(5 * time.Second); ; {
+	p.until("every death that was drawn", func() bool {
 		p.mu.Lock()
-		n := len(p.left)
-		p.mu.Unlock()
-		if n == 0 {
-			break
-		}
-		p.admits()
-		select {
-		case <-late:
-			p.mu.Lock()
-			p.left = nil
-			p.mu.Unlock()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+		defer p.mu.Unlock()
+		return len(p.left) == 0
+	}, p.admits)
 	p.until("it is calm", func() bool {
 		now := p.everywhere()
 		if now != was {

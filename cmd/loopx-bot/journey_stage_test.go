@@ -214,8 +214,8 @@ func (p *stage) plan() {
 	time.AfterFunc(p.left[0].after, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if len(p.left) == n && p.daemon != nil && p.daemon.Process != nil { // no failpoint was faster
-			_ = p.daemon.Process.Kill()
+		if len(p.left) == n && p.daemon != nil && p.daemon.Process != nil && p.daemon.Process.Kill() != nil { // no failpoint was faster
+			p.plan() // it is down: the next one dies
 		}
 	})
 }
