@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"go/ast"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,14 +17,7 @@ func TestJourneysPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := map[string]bool{}
-	for _, f := range readRepo(t).goes {
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && f.test && fn.Recv == nil {
-				there[f.path+" "+fn.Name.Name] = true
-			}
-		}
-	}
+	there := testsThere(t)
 	link := regexp.MustCompile(`\[(Test\w+)\]\(\.\./([^)]+)\)`)
 	for _, l := range link.FindAllStringSubmatch(string(page), -1) {
 		if !there[l[2]+" "+l[1]] {

@@ -18,14 +18,7 @@ func TestFaultMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there := map[string]bool{}
-	for _, f := range readRepo(t).goes {
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && f.test && fn.Recv == nil {
-				there[f.path+" "+fn.Name.Name] = true
-			}
-		}
-	}
+	there := testsThere(t)
 	var want, got []string
 	for _, g := range []struct {
 		letter string
@@ -52,4 +45,17 @@ func TestFaultMatrix(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the page has the rows %v, the matrix has %v", got, want)
 	}
+}
+
+// testsThere are the functions of all test files, "file name".
+func testsThere(t *testing.T) map[string]bool {
+	there := map[string]bool{}
+	for _, f := range readRepo(t).goes {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && f.test && fn.Recv == nil {
+				there[f.path+" "+fn.Name.Name] = true
+			}
+		}
+	}
+	return there
 }

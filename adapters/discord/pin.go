@@ -2,8 +2,6 @@ package discord
 
 import (
 	"context"
-	"errors"
-	"net/http"
 
 	dg "github.com/bwmarrin/discordgo"
 
@@ -18,16 +16,9 @@ const pinFix = "let the bot pin messages in the channel (Pin Messages, in the ch
 // /channels/{channel.id}/messages/pins/{message.id}). It needs the permission Pin
 // Messages; pinning twice changes nothing.
 func (a *Adapter) Pin(ctx context.Context, ref chat.Ref, on bool) error {
-	target, err := targetOf(ref.Place)
+	target, verb, err := toggled(ref, on)
 	if err != nil {
 		return err
-	}
-	if !isID(ref.Message) {
-		return &chat.Error{Kind: chat.Gone, Code: "no_such_message", Err: errors.New("the message's id is none of Discord's")}
-	}
-	verb := http.MethodPut
-	if !on {
-		verb = http.MethodDelete
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Timing.Call)
 	defer cancel()

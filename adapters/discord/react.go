@@ -30,16 +30,9 @@ func (a *Adapter) Mark(ctx context.Context, ref chat.Ref, sign chat.Sign, on boo
 	if emoji == "" {
 		return chat.NoSign()
 	}
-	target, err := targetOf(ref.Place)
+	target, verb, err := toggled(ref, on)
 	if err != nil {
 		return err
-	}
-	if !isID(ref.Message) {
-		return &chat.Error{Kind: chat.Gone, Code: "no_such_message", Err: errors.New("the message's id is none of Discord's")}
-	}
-	verb := http.MethodPut
-	if !on {
-		verb = http.MethodDelete
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Timing.Call)
 	defer cancel()
@@ -48,4 +41,19 @@ func (a *Adapter) Mark(ctx context.Context, ref chat.Ref, sign chat.Sign, on boo
 		verb: verb, path: "channels/" + target + "/messages/" + ref.Message + "/reactions/" + url.PathEscape(emoji) + "/@me",
 		route: "reactions", major: target, what: setting,
 	}, nil)
+}
+
+// toggled is the channel of a message on which something of ours is put or taken
+// away, and the verb that does it.
+func toggled(ref chat.Ref, on bool) (target, verb string, err error) {
+	if target, err = targetOf(ref.Place); err != nil {
+		return "", "", err
+	}
+	if !isID(ref.Message) {
+		return "", "", &chat.Error{Kind: chat.Gone, Code: "no_such_message", Err: errors.New("the message's id is none of Discord's")}
+	}
+	if on {
+		return target, http.MethodPut, nil
+	}
+	return target, http.MethodDelete, nil
 }
